@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dslc.lang import dims as dims
     from dslc.lang import inout as inout
     from dslc.lang import out as out
+    from dslc.lang import tensor as tensor
     from dslc.lang.elements import *  # noqa: F403 - the dtypes by name
     from dslc.library import Library as Library
     from dslc.library import compile as compile  # noqa: A004 - the module's own
@@ -51,6 +52,7 @@ _HOME = {
     "options": "dslc.calls.settings",
     "out": "dslc.lang",
     "program": "dslc.decorator",
+    "tensor": "dslc.lang",
     "torch_op": "dslc.torch_operator",
 }
 _MODULES = frozenset(
@@ -73,6 +75,7 @@ __all__ = [
     "options",
     "out",
     "program",
+    "tensor",
     "torch_op",
 ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -37,6 +38,10 @@ class DecoratedKernel(Kernel):
     ) -> None:
         super().__init__(self._origin_for_target, autotune=autotune)
         functools.update_wrapper(self, function)
+        if isinstance(function, types.FunctionType) and _is_unsaved(function):
+            from dslc.unsaved_source import keep_unsaved_source
+
+            keep_unsaved_source(function)
         self._kind = kind
         self._values = values
         self._target = target
@@ -116,6 +121,11 @@ def program(
 ) -> Kernel | Callable[[Function], Kernel]:
     """Make a program of a function that calls decorated kernels: several kernels, one dispatch."""
     return _decorate(function, "program", values, target, autotune)
+
+
+def _is_unsaved(function: types.FunctionType) -> bool:
+    """Whether a function's source is in no file, as far as its name says."""
+    return function.__code__.co_filename.startswith("<")
 
 
 def _decorate(

@@ -3,6 +3,7 @@
 DSLC_TARGET      the target where none is named
 DSLC_CACHE       on or off; the folder is DSLC_CACHE_DIR
 DSLC_JIT         on, or error: then no call compiles anything
+DSLC_TRACEBACK   full, or short: then errors leave out the compiler's own frames
 
 DSLC_CACHE_MAX_SIZE   what the folder may take, as in 500M (5G where it is not set), or none
 
@@ -50,6 +51,14 @@ def cache_max_bytes() -> int | None:
 def calls_compile() -> bool:
     """Whether a call may compile its kernel: not with `DSLC_JIT=error`. DSL0916 for other words."""
     return _word("DSLC_JIT", (*_ON, "error"), "on or error") != "error"
+
+
+def tracebacks_are_full() -> bool:
+    """Whether errors keep the compiler's own frames: with `DSLC_TRACEBACK=full`.
+
+    Other words count as `short`: what shows an error is no place for another.
+    """
+    return os.environ.get("DSLC_TRACEBACK", "").strip().lower() == "full"
 
 
 def shared_cache_url() -> str | None:

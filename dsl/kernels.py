@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from dslc.calls.arguments import Array, dim_size, element_bytes, plain_on_device, told_dim
+from dslc.calls.description import SignatureOfInstances, docstring, html_table
 from dslc.calls.parameter_storage import pack
 from dslc.calls.short_calls import CallForms
 from dslc.calls.signature import Parameter, Signature
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.raising import raises_short, short
 from dslc.runtime.buffers import import_array
 
 if TYPE_CHECKING:
@@ -67,19 +70,41 @@ class Kernel:
     are checked against the arguments. Outputs are written in place; nothing is returned.
     """
 
-    def __init__(self, origin: Callable[[], Origin], *, autotune: bool = False) -> None:
+    __signature__ = SignatureOfInstances()
+    __name__: str
+
+    def __init__(
+        self,
+        origin: Callable[[], Origin],
+        *,
+        autotune: bool = False,
+        sources: Mapping[str, str] | None = None,
+    ) -> None:
         self._find_origin = origin
         self._autotune = autotune
+        self._sources = sources
         self._short = CallForms()
 
     @classmethod
-    def of(cls, origin: Origin, *, autotune: bool = False) -> Kernel:
-        """The kernel of an origin that is there."""
-        return cls(lambda: origin, autotune=autotune)
+    def of(
+        cls,
+        origin: Origin,
+        *,
+        autotune: bool = False,
+        sources: Mapping[str, str] | None = None,
+    ) -> Kernel:
+        """The kernel of an origin that is there; `sources` are texts that no file has."""
+        made = cls(lambda: origin, autotune=autotune, sources=sources)
+        made.__doc__ = docstring(origin.signature)
+        made.__name__ = origin.signature.name
+        return made
 
     @property
     def _origin(self) -> Origin:
-        return self._find_origin()
+        try:
+            return self._find_origin()
+        except DiagnosticError as failure:
+            raise short(failure, self._sources) from None
 
     @property
     def origin(self) -> Origin:
@@ -129,10 +154,24 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<dslc kernel {self._origin.signature} for {self.target}>"
 
+    def _repr_html_(self) -> str:
+        signature = self._origin.signature
+        try:
+            tile = self.tile
+        except DiagnosticError:  # a package has compiled kernels alone
+            tile = None
+        return html_table(signature, self.target, tile)
+
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel over arrays of NumPy, torch, JAX or CuPy."""
         if self._short.run(args, kwargs):
             return
+        try:
+            self._call(args, kwargs)
+        except DiagnosticError as failure:
+            raise short(failure, self._sources) from None
+
+    def _call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         origin = self._origin
         signature = origin.signature
         matched = signature.match(args, kwargs)
@@ -153,6 +192,7 @@ class Kernel:
         made.launch(ready, matched.dims)
         self._short.add(signature, args, kwargs, made.short_call(matched))
 
+    @raises_short
     def specialize(self, plain: Iterable[str] = (), /, **dims_and_tunes: object) -> Specialization:
         """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
 
@@ -164,6 +204,7 @@ class Kernel:
         names = frozenset(origin.signature.parameter(name).name for name in plain)
         return origin.specialization(dims, config, lambda dim: None, plain=names)
 
+    @raises_short
     def specialize_for(
         self,
         sizes: Mapping[str, int],
@@ -183,6 +224,7 @@ class Kernel:
         alignments = tuple((p.name, element_bytes(p)) for p in parameters if p.dims is not None)
         return origin.specialization({}, choices, sizes.get, alignments)
 
+    @raises_short
     def tune(
         self,
         *args: object,
@@ -218,12 +260,14 @@ class Kernel:
         self._short = CallForms()  # they launch what was compiled before
         return result
 
+    @raises_short
     def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
         """The program's text at a stage: `tile`, `ir`, after each pass by its name, or `final`."""
         if stage == "tile":
             return self.tile
         return self.specialize(**dims_and_tunes).source(stage)
 
+    @raises_short
     def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
         """Codes of a parameter of at most 8 bits, one a byte, in the storage that the kernel loads.
 
@@ -246,6 +290,7 @@ class Kernel:
             return pack(parameter, next(p for p in stored if p.name == parameter.name), array)
         return origin.specialization({}, config, size).pack(param, array)
 
+    @raises_short
     def unpack(self, param: str, packed: object, **dims_and_tunes: object) -> Array:
         """The inverse of `pack`: `lib.gemm.unpack("w", packed, K=4096, N=4096)`."""
         origin = self._origin

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
 from dslc.kernels import Kernel
+from dslc.raising import raises_short, short
 
 if TYPE_CHECKING:
     from dslc.compilation.caching import CacheChoice
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class UnknownKernelError(DiagnosticError, AttributeError, KeyError):
     """A library has no kernel of that name."""
 
-    __str__ = Exception.__str__  # KeyError would quote it
+    __str__ = DiagnosticError.__str__  # KeyError would quote it
 
 
 class Library(Mapping[str, Kernel]):
@@ -37,6 +38,8 @@ class Library(Mapping[str, Kernel]):
         self.name = name
         self.target = target
         self.doc = doc
+        listed = [f"    {k.origin.signature}" for k in kernels.values()]
+        self.__doc__ = "\n".join([doc or f"Kernels of {name}.", "", "Kernels:", *listed])
         # As attributes they are found at once, which counts in a call of microseconds.
         taken = {*dir(type(self)), *vars(self)}
         vars(self).update({n: k for n, k in kernels.items() if n not in taken})
@@ -68,6 +71,7 @@ class Library(Mapping[str, Kernel]):
             f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
         )
 
+    @raises_short
     def save(
         self,
         path: str | os.PathLike[str],
@@ -78,13 +82,14 @@ class Library(Mapping[str, Kernel]):
         It holds the given specialisations, or each kernel's default one. `path` becomes a folder; an
         older package there is replaced. DSL0230 names dims that must be fixed first.
         """
-        from dslc.package import save
+        from dslc.packaging.saving import save
 
         if specializations is None:
             specializations = [kernel.specialize() for kernel in self.values()]
         save(Path(path), self.name, specializations)
 
 
+@raises_short
 def compile(  # noqa: A001 - the module's own
     source: str | os.PathLike[str],
     target: str | None = None,
@@ -128,9 +133,15 @@ def compile(  # noqa: A001 - the module's own
         folder = path.parent
     watching = [*observers, *_watchers(tuple(print_after), dump_dir)]
     options = build_options(target, define, cache, watching, CodeOptions(line_info, fmad))
-    module = parse_tile(text, file)
-    found = origins(module, options, search=[Path(f) for f in include], folder=folder)
-    kernels = {name: Kernel.of(origin, autotune=autotune) for name, origin in found.items()}
+    texts = {file: text} if folder is None else {}
+    try:
+        module = parse_tile(text, file)
+        found = origins(module, options, search=[Path(f) for f in include], folder=folder)
+    except DiagnosticError as failure:
+        raise short(failure, texts) from None
+    kernels = {
+        name: Kernel.of(origin, autotune=autotune, sources=texts) for name, origin in found.items()
+    }
     return Library(kernels, name=file, target=options.target, doc=module.doc)
 
 

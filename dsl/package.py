@@ -1,4 +1,4 @@
-"""Packages as libraries: what `Library.save` writes, and `dslc.load` reads without the front-ends.
+"""Packages as libraries: what `Library.save` has written, `dslc.load` reads without the front-ends.
 
     package.json              the kernels, which specialisations there are, and the hash of every file
     specializations/3f0c.../  one artifact each
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from dslc.calls.argument_facts import Alignments
 from dslc.calls.signature import Parameter, Signature
@@ -19,7 +18,6 @@ from dslc.compilation.specialization import Specialization
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import parse_dtype
-from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
 from dslc.compiler.targets import find_target
 from dslc.environment import DEFAULT_TARGET
@@ -27,11 +25,10 @@ from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines.machine import Machine
 from dslc.machines.registry import families, find_machine, machine_class, resolve_target
-from dslc.packaging.entries import Entry, described
-from dslc.packaging.writing import package_files, write_tree
+from dslc.raising import raises_short
 from dslc.runtime.expression import holds, names_of
 from dslc.runtime.package import Index, IndexedKernel, PackageFolder
-from dslc.runtime.package.index import IndexedParameter, Origins
+from dslc.runtime.package.index import IndexedParameter
 
 
 class PackagedOrigin:
@@ -111,20 +108,7 @@ def _choices(made: Specialization) -> str:
     return f"({', '.join([*chosen, *(f'{n} unaligned' for n in made.alignments)])})"
 
 
-def save(path: Path, name: str, specializations: Iterable[Specialization]) -> None:
-    """Write a package of specialisations; an older one at `path` is replaced.
-
-    DSL0831 where `path` is something else, or there are none.
-    """
-    import dslc
-
-    entries = [Entry(described(one.signature), one.artifact) for one in specializations]
-    if not entries:
-        raise error("DSL0831", "a package has at least one kernel")
-    origins = Origins("", {}, dslc.__version__, compiler_fingerprint(), {})
-    write_tree(path, package_files(name, "0.0.0", entries, origins))
-
-
+@raises_short
 def load(path: str | os.PathLike[str], target: str | None = None) -> Library:
     """The library of a package, as `dslc package`, `dslc build -o` or `Library.save` wrote it.
 

@@ -26,8 +26,13 @@ class Quantized:
     """A quantised matrix: `codes` [K, N], `scales` [K // group, N] and, unsigned, `zero_points`.
 
     Arrays follow the storage convention of a call: integers are their values, floats of 8 bits and
-    fewer their bit patterns. `zero_points` has the shape of `scales` and the type of the codes; it is
-    None for symmetric types. All is to be multiplied by `tensor_scale`, a number of f32.
+    fewer their bit patterns. `zero_points` has the shape of `scales`; here it is of the type of the
+    codes, and None for symmetric types. All is to be multiplied by `tensor_scale`, a number of f32.
+
+    Checkpoints of others (`dslc.checkpoints`) have three more forms. A zero point may lie one past the
+    codes (GPTQ's 16 of u4), in uint8. `offsets`, of the shape of `scales`, are added to the scaled
+    codes. `table` is what a code stands for, f32 [2**bits]. With `row_order` row r of the codes
+    multiplies input `row_order[r]`: `x[:, row_order] @ w`, as GPTQ's act-order asks for.
     """
 
     dtype: DType
@@ -37,6 +42,9 @@ class Quantized:
     scales: Array
     zero_points: Array | None
     tensor_scale: float = 1.0
+    offsets: Array | None = None
+    table: Array | None = None
+    row_order: Array | None = None
 
 
 def quantize(
@@ -98,15 +106,25 @@ def quantize_nvfp4(weights: Array, group: int = 16) -> Quantized:
 
 
 def dequantize(quantized: Quantized) -> Array:
-    """The matrix that the codes stand for, float32 [K, N]."""
+    """The matrix that the codes stand for, float32 [K, N], its rows in the order of the inputs."""
     rows, columns = quantized.codes.shape
     shape = (rows // quantized.group, quantized.group, columns)
-    values = decode(quantized.codes, quantized.dtype).astype(np.float32).reshape(shape)
+    if quantized.table is not None:
+        values = quantized.table.astype(np.float32)[quantized.codes].reshape(shape)
+    else:
+        values = decode(quantized.codes, quantized.dtype).astype(np.float32).reshape(shape)
     if quantized.zero_points is not None:
         values = values - quantized.zero_points[:, None, :].astype(np.float32)
     scales = decode(quantized.scales, quantized.scale_dtype).astype(np.float32)
     whole = values * scales[:, None, :] * np.float32(quantized.tensor_scale)
-    return np.asarray(whole.reshape(rows, columns))
+    if quantized.offsets is not None:
+        whole += quantized.offsets[:, None, :].astype(np.float32)
+    matrix = np.asarray(whole.reshape(rows, columns))
+    if quantized.row_order is None:
+        return matrix
+    ordered = np.empty_like(matrix)
+    ordered[quantized.row_order] = matrix
+    return ordered
 
 
 def _dtype(dtype: DType | str) -> DType:

@@ -14,17 +14,18 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+LOG2_E, BS, BL, B, S, HQ, D, L, HK = dims("LOG2_E BS BL B S HQ D L HK")
 
 
 @dslc.kernel(LOG2_E=1.4426950408889634, BS=[64, 16, 128], BL=[64, 32, 128, 80, 160])
 def attention(
-    q: T[B, S, HQ, D],
-    k: T[B, L, HK, D],
-    v: T[B, L, HK, D],
-    past: i32[B],
+    q: tensor[T, B, S, HQ, D],
+    k: tensor[T, B, L, HK, D],
+    v: tensor[T, B, L, HK, D],
+    past: tensor[i32, B],
     scale: f32,
-    o: out[T[B, S, HQ, D]],
-):
+    o: out[T, B, S, HQ, D],
+) -> None:
     """o = softmax(scale * q @ k^T, masked to key <= past + query) @ v, for each sequence and head."""
     require(HQ % HK == 0)
     require(scale > 0)

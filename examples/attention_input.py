@@ -15,20 +15,21 @@ from rmsnorm import rmsnorm
 from rope import rope
 
 T = f16
+S, H, Q, KV, D = dims("S H Q KV D")
 
 
 @dslc.program
 def attention_input(
-    x: T[S, H],
-    g: T[H],
-    wq: T[H, Q],
-    wk: T[H, KV],
-    wv: T[H, KV],
-    cos_sin: f32[S, D],
-    q: out[T[S, Q]],
-    k: out[T[S, KV]],
-    v: out[T[S, KV]],
-):
+    x: tensor[T, S, H],
+    g: tensor[T, H],
+    wq: tensor[T, H, Q],
+    wk: tensor[T, H, KV],
+    wv: tensor[T, H, KV],
+    cos_sin: tensor[f32, S, D],
+    q: out[T, S, Q],
+    k: out[T, S, KV],
+    v: out[T, S, KV],
+) -> None:
     """q, k, v = x normalised times wq, wk, wv; q and k rotated by their positions."""
     normed = buffer(T, [S, H])
     rmsnorm(x, g, normed)

@@ -18,10 +18,13 @@ from rmsnorm import rmsnorm
 from swiglu import swiglu
 
 T = f16
+D, LOG2_E, BS, BL, S, Q, L, KV, H, F = dims("D LOG2_E BS BL S Q L KV H F")
 
 
 @dslc.kernel(D=64, LOG2_E=1.4426950408889634, BS=[64, 16, 32], BL=[64, 32])
-def flash_attention(q: T[S, Q], k: T[L, KV], v: T[L, KV], o: out[T[S, Q]]):
+def flash_attention(
+    q: tensor[T, S, Q], k: tensor[T, L, KV], v: tensor[T, L, KV], o: out[T, S, Q]
+) -> None:
     """o = softmax(q @ k^T / sqrt(D), masked to key <= query) @ v, for each head."""
     require(Q % KV == 0)
     require(KV % D == 0)
@@ -49,7 +52,13 @@ def flash_attention(q: T[S, Q], k: T[L, KV], v: T[L, KV], o: out[T[S, Q]]):
 
 
 @dslc.kernel(D=64, LOG2_E=1.4426950408889634, BL=[64, 32, 128])
-def attention_step(q: T[1, Q], k: T[L, KV], v: T[L, KV], last: i32[1], o: out[T[1, Q]]):
+def attention_step(
+    q: tensor[T, 1, Q],
+    k: tensor[T, L, KV],
+    v: tensor[T, L, KV],
+    last: tensor[i32, 1],
+    o: out[T, 1, Q],
+) -> None:
     """The same for one query, which sees the keys 0 to last[0]; the heads of a group are its rows."""
     require(Q % KV == 0)
     require(KV % D == 0)
@@ -78,15 +87,15 @@ def attention_step(q: T[1, Q], k: T[L, KV], v: T[L, KV], last: i32[1], o: out[T[
 
 @dslc.program
 def output_ffn(
-    o: T[S, Q],
-    wo: T[Q, H],
-    x: T[S, H],
-    g: T[H],
-    wg: T[H, F],
-    wu: T[H, F],
-    wd: T[F, H],
-    y: out[T[S, H]],
-):
+    o: tensor[T, S, Q],
+    wo: tensor[T, Q, H],
+    x: tensor[T, S, H],
+    g: tensor[T, H],
+    wg: tensor[T, H, F],
+    wu: tensor[T, H, F],
+    wd: tensor[T, F, H],
+    y: out[T, S, H],
+) -> None:
     """y = h + swiglu(n wg, n wu) wd, n being h normalised and h = x + o wo."""
     h = buffer(T, [S, H])
     normed = buffer(T, [S, H])
@@ -103,18 +112,18 @@ def output_ffn(
 
 @dslc.program
 def decode_layer(
-    q: T[1, Q],
-    k: T[L, KV],
-    v: T[L, KV],
-    last: i32[1],
-    wo: T[Q, H],
-    x: T[1, H],
-    g: T[H],
-    wg: T[H, F],
-    wu: T[H, F],
-    wd: T[F, H],
-    y: out[T[1, H]],
-):
+    q: tensor[T, 1, Q],
+    k: tensor[T, L, KV],
+    v: tensor[T, L, KV],
+    last: tensor[i32, 1],
+    wo: tensor[T, Q, H],
+    x: tensor[T, 1, H],
+    g: tensor[T, H],
+    wg: tensor[T, H, F],
+    wu: tensor[T, H, F],
+    wd: tensor[T, F, H],
+    y: out[T, 1, H],
+) -> None:
     """The layer's y for one token, whose key and value stand in row last[0] of k and v."""
     o = buffer(T, [1, Q])
     attention_step(q, k, v, last, o)
@@ -137,7 +146,7 @@ def main() -> None:
     rows, hidden, heads, key_heads, inner, width = 50, 256, 4, 2, 300, 64
 
     def normal(*shape: int) -> np.ndarray:
-        return (rng.standard_normal(shape) / shape[0] ** 0.5).astype(np.float16)
+        return np.asarray(rng.standard_normal(shape) / shape[0] ** 0.5, np.float16)
 
     x, q = (rng.standard_normal((rows, n)).astype(np.float16) for n in (hidden, heads * width))
     k, v = (rng.standard_normal((rows, key_heads * width)).astype(np.float16) for _ in "kv")

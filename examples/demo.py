@@ -12,6 +12,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import dslc
@@ -61,7 +62,7 @@ class QuantizedHalf:
     def bytes_moved(self, tokens: int) -> float:
         """Packed weights, scales and zero points once; what goes in and comes out in f16."""
         weights = sum(map(weight_bytes, (self.up, self.down)))
-        return weights + tokens * (self.up.codes.shape[0] + self.down.codes.shape[1]) * 2
+        return float(weights + tokens * (self.up.codes.shape[0] + self.down.codes.shape[1]) * 2)
 
 
 def weight_bytes(part: Quantized) -> float:
@@ -117,7 +118,8 @@ def main() -> None:
         begin = time.perf_counter()
         y = made[0](entered)
         seconds = time.perf_counter() - begin
-        embedding, _ = model.run(SENTENCE, lambda layer, x, made=made: made[layer](x))
+        run_half = partial(lambda halves, layer, x: halves[layer](x), made)
+        embedding, _ = model.run(SENTENCE, run_half)
         error = np.linalg.norm(y - exact) / np.linalg.norm(exact)
         weights = made[0].up.codes.size + made[0].down.codes.size
         bits = 8 * (weight_bytes(made[0].up) + weight_bytes(made[0].down)) / weights

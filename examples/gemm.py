@@ -12,10 +12,11 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+BM, BN, BK, M, K, N = dims("BM BN BK M K N")
 
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 32, 128])
-def gemm(a: T[M, K], b: T[K, N], c: out[T[M, N]]):
+def gemm(a: tensor[T, M, K], b: tensor[T, K, N], c: out[T, M, N]) -> None:
     """c = a @ b, accumulated in f32."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(f32, [BM, BN])
@@ -25,7 +26,7 @@ def gemm(a: T[M, K], b: T[K, N], c: out[T[M, N]]):
 
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 128, 256])
-def gemm_i8(a: i8[M, K], b: i8[K, N], c: out[i32[M, N]]):
+def gemm_i8(a: tensor[i8, M, K], b: tensor[i8, K, N], c: out[i32, M, N]) -> None:
     """c = a @ b, exact: integers accumulate in i32."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(i32, [BM, BN])

@@ -17,10 +17,13 @@ from dslc.quantize import dequantize, quantize_mx
 
 T = bf16
 W = f4e2m1
+G, BM, BN, BK, M, K, N = dims("G BM BN BK M K N")
 
 
 @dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32, 256, 512])
-def gemm_mx(a: T[M, K], w: W[K, N], s: e8m0[K // G, N], c: out[T[M, N]]):
+def gemm_mx(
+    a: tensor[T, M, K], w: tensor[W, K, N], s: tensor[e8m0, K // G, N], c: out[T, M, N]
+) -> None:
     """c = a @ (w * s)."""
     require(K % G == 0)
     # A block of K covers whole groups, so each row of scales is repeated over the rows of its group.

@@ -14,10 +14,17 @@ from dslc.lang import *
 from dslc.quantize import dequantize, quantize_nvfp4
 
 T = f16
+G, BM, BN, BK, M, K, N = dims("G BM BN BK M K N")
 
 
 @dslc.kernel(G=16, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32, 256, 512])
-def gemm_nvfp4(a: T[M, K], w: f4e2m1[K, N], s: f8e4m3[K // G, N], t: f32, c: out[T[M, N]]):
+def gemm_nvfp4(
+    a: tensor[T, M, K],
+    w: tensor[f4e2m1, K, N],
+    s: tensor[f8e4m3, K // G, N],
+    t: f32,
+    c: out[T, M, N],
+) -> None:
     """c = a @ (w * s) * t."""
     require(K % G == 0)
     require(BK % G == 0)

@@ -16,12 +16,15 @@ from dslc.lang import *
 
 T = f16
 W = u4
+G, BM, BN, BK, SPLIT, M, K, N = dims("G BM BN BK SPLIT M K N")
 
 
 # Where there are fewer blocks than multiprocessors hold, SPLIT of them share the K of each.
 @dslc.kernel(G=128, BM=[16, 8, 64, 128, 256], BN=[128, 64, 256, 32, 80], BK=[128, 64, 32, 256, 512],
              SPLIT=[1, 2, 4])  # fmt: skip
-def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
+def gemm_quantized(
+    a: tensor[T, M, K], w: tensor[W, K, N], s: tensor[T, K // G, N], c: out[T, M, N]
+) -> None:
     """c = a @ (w * s): symmetric quantisation, or a code that carries its sign."""
     require(K % G == 0)
     # A block of K lies in one group, or covers whole ones.
@@ -40,7 +43,9 @@ def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
 @dslc.kernel(
     G=128, BM=[16, 8, 32], BN=[64, 128, 32, 80, 112, 224], BK=[512, 256, 128, 1024], SPLIT=[1, 2]
 )
-def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
+def gemm_quantized_sums(
+    a: tensor[T, M, K], w: tensor[W, K, N], s: tensor[T, K // G, N], c: out[T, M, N]
+) -> None:
     """c = sum over groups of (a @ w) * s, the scales applied to sums in f32: exact weights, few M."""
     require(K % G == 0)
     require(BK % G == 0)
@@ -57,7 +62,13 @@ def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]
 
 
 @dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256, 32, 80], BK=[64, 32, 128, 256, 512])
-def gemm_quantized_zeros(a: T[M, K], w: W[K, N], s: T[K // G, N], z: W[K // G, N], c: out[T[M, N]]):
+def gemm_quantized_zeros(
+    a: tensor[T, M, K],
+    w: tensor[W, K, N],
+    s: tensor[T, K // G, N],
+    z: tensor[W, K // G, N],
+    c: out[T, M, N],
+) -> None:
     """c = a @ ((w - z) * s): asymmetric quantisation, the zero points stored as the weights are."""
     require(K % G == 0)
     # A block of K covers whole groups, so each row of scales is repeated over the rows of its group.

@@ -16,16 +16,17 @@ from dslc.lang import *
 
 W = u2
 G = 128
+BK, M, K, BN, N = dims("BK M K BN N")
 
 
-def slice_unit():
+def slice_unit() -> Tile:
     """2^(24 - 7 i) for each of the eight slices i, exactly."""
     i = arange(8)
     return cast(1 << maximum(24 - 7 * i, 0), f32) / cast(1 << maximum(7 * i - 24, 0), f32)
 
 
 @dslc.kernel(BK=[128, 256, 512])
-def slice_rows(x: f16[M, K], d: out[i8[M, 8, K]], bad: out[f32[M, K // G]]):
+def slice_rows(x: tensor[f16, M, K], d: out[i8, M, 8, K], bad: out[f32, M, K // G]) -> None:
     """x = sum over i of d[:, i] * 2^(7 i - 24); bad is NaN for a group with one that is not finite."""
     require(K % G == 0)
     require(BK % G == 0)
@@ -40,8 +41,12 @@ def slice_rows(x: f16[M, K], d: out[i8[M, 8, K]], bad: out[f32[M, K // G]]):
 
 @dslc.kernel(BN=[64, 32, 112, 96, 128], BK=[512, 256, 1024])
 def gemv_sliced(
-    d: i8[M, 8, K], bad: f32[M, K // G], w: W[K, N], s: f16[K // G, N], c: out[f16[M, N]]
-):
+    d: tensor[i8, M, 8, K],
+    bad: tensor[f32, M, K // G],
+    w: tensor[W, K, N],
+    s: tensor[f16, K // G, N],
+    c: out[f16, M, N],
+) -> None:
     """c = sum over groups of (x @ w) * s for the x that d holds: integers inside a group, then f32."""
     require(K % G == 0)
     require(BK % G == 0)
@@ -65,7 +70,9 @@ def gemv_sliced(
 
 
 @dslc.program
-def gemv_quantized(x: f16[M, K], w: W[K, N], s: f16[K // G, N], c: out[f16[M, N]]):
+def gemv_quantized(
+    x: tensor[f16, M, K], w: tensor[W, K, N], s: tensor[f16, K // G, N], c: out[f16, M, N]
+) -> None:
     """c = x @ (w * s): for one row, or a few, each of which reads the weights."""
     d = buffer(i8, [M, 8, K])
     bad = buffer(f32, [M, K // G])

@@ -9,10 +9,11 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+EPS, BM, M, H = dims("EPS BM M H")
 
 
 @dslc.kernel(EPS=1e-5, BM=[4, 1, 16])
-def layernorm(x: T[M, H], g: T[H], b: T[H], y: out[T[M, H]]):
+def layernorm(x: tensor[T, M, H], g: tensor[T, H], b: tensor[T, H], y: out[T, M, H]) -> None:
     """y = (x - mean(x)) / sqrt(var(x) + EPS) * g + b, row by row."""
     for m in parallel(range(0, M, BM)):
         row = cast(x[m : m + BM, :], f32)

@@ -13,10 +13,11 @@ from dslc.lang import *
 from rmsnorm import rmsnorm
 
 T = f16
+BM, BN, BK, M, K, N, S, H, P = dims("BM BN BK M K N S H P")
 
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 32, 128])
-def logits(a: T[M, K], b: T[K, N], c: out[f32[M, N]]):
+def logits(a: tensor[T, M, K], b: tensor[T, K, N], c: out[f32, M, N]) -> None:
     """c = a @ b, in f32."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(f32, [BM, BN])
@@ -27,25 +28,25 @@ def logits(a: T[M, K], b: T[K, N], c: out[f32[M, N]]):
 
 @dslc.program
 def lm_head(
-    x: T[S, H],
-    g: T[H],
-    w0: T[H, P],
-    w1: T[H, P],
-    w2: T[H, P],
-    w3: T[H, P],
-    w4: T[H, P],
-    w5: T[H, P],
-    w6: T[H, P],
-    w7: T[H, P],
-    y0: out[f32[S, P]],
-    y1: out[f32[S, P]],
-    y2: out[f32[S, P]],
-    y3: out[f32[S, P]],
-    y4: out[f32[S, P]],
-    y5: out[f32[S, P]],
-    y6: out[f32[S, P]],
-    y7: out[f32[S, P]],
-):
+    x: tensor[T, S, H],
+    g: tensor[T, H],
+    w0: tensor[T, H, P],
+    w1: tensor[T, H, P],
+    w2: tensor[T, H, P],
+    w3: tensor[T, H, P],
+    w4: tensor[T, H, P],
+    w5: tensor[T, H, P],
+    w6: tensor[T, H, P],
+    w7: tensor[T, H, P],
+    y0: out[f32, S, P],
+    y1: out[f32, S, P],
+    y2: out[f32, S, P],
+    y3: out[f32, S, P],
+    y4: out[f32, S, P],
+    y5: out[f32, S, P],
+    y6: out[f32, S, P],
+    y7: out[f32, S, P],
+) -> None:
     """y0 to y7 = x normalised times w0 to w7."""
     normed = buffer(T, [S, H])
     rmsnorm(x, g, normed)

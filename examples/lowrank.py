@@ -13,10 +13,11 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+BM, BN, BK, M, K, R, N = dims("BM BN BK M K R N")
 
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 32, 128])
-def lowrank(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
+def lowrank(x: tensor[T, M, K], u: tensor[T, K, R], v: tensor[T, R, N], y: out[T, M, N]) -> None:
     """y = (x @ u) @ v; x @ u is rounded to T for the second product."""
     for m in parallel(range(0, M, BM)):
         acc = zeros(f32, [BM, R])

@@ -14,19 +14,20 @@ from dslc.lang import *
 from swiglu import silu
 
 T = f16
+BM, BF, BH, M, H, P, F, Q, R = dims("BM BF BH M H P F Q R")
 
 
 @dslc.kernel(BM=[64, 16], BF=[64, 128, 256], BH=[32, 64, 128])
 def lowrank_mlp(
-    x: T[M, H],
-    gate_u: T[H, P],
-    gate_v: T[P, F],
-    up_u: T[H, Q],
-    up_v: T[Q, F],
-    down_u: T[F, R],
-    down_v: T[R, H],
-    y: out[T[M, H]],
-):
+    x: tensor[T, M, H],
+    gate_u: tensor[T, H, P],
+    gate_v: tensor[T, P, F],
+    up_u: tensor[T, H, Q],
+    up_v: tensor[T, Q, F],
+    down_u: tensor[T, F, R],
+    down_v: tensor[T, R, H],
+    y: out[T, M, H],
+) -> None:
     """y = (silu(x gate_u gate_v) * (x up_u up_v)) down_u down_v."""
     for m in parallel(range(0, M, BM)):
         gate = zeros(f32, [BM, P])

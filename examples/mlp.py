@@ -15,10 +15,13 @@ from rmsnorm import rmsnorm
 from swiglu import swiglu
 
 T = f16
+BM, BN, BK, M, K, N, S, H, F = dims("BM BN BK M K N S H F")
 
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 32, 128])
-def gemm_residual(a: T[M, K], b: T[K, N], r: T[M, N], c: out[T[M, N]]):
+def gemm_residual(
+    a: tensor[T, M, K], b: tensor[T, K, N], r: tensor[T, M, N], c: out[T, M, N]
+) -> None:
     """c = r + a @ b, rounded once."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = cast(r[m : m + BM, n : n + BN], f32)
@@ -28,7 +31,14 @@ def gemm_residual(a: T[M, K], b: T[K, N], r: T[M, N], c: out[T[M, N]]):
 
 
 @dslc.program
-def mlp(x: T[S, H], g: T[H], wg: T[H, F], wu: T[H, F], wd: T[F, H], y: out[T[S, H]]):
+def mlp(
+    x: tensor[T, S, H],
+    g: tensor[T, H],
+    wg: tensor[T, H, F],
+    wu: tensor[T, H, F],
+    wd: tensor[T, F, H],
+    y: out[T, S, H],
+) -> None:
     """y = x + swiglu(n wg, n wu) wd, n being x normalised."""
     normed = buffer(T, [S, H])
     gate = buffer(T, [S, F])

@@ -16,6 +16,7 @@ from dslc.lang import *
 from swiglu import silu
 
 T = bf16
+BM, BN, BK, M, K, N, R, Q = dims("BM BN BK M K N R Q")
 
 
 @dslc.kernel(
@@ -23,7 +24,7 @@ T = bf16
     BN=[128, 64, 256, 512, 1024, 2048],
     BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
-def xw(x: T[M, K], w: T[K, N], y: out[T[M, N]]):
+def xw(x: tensor[T, M, K], w: tensor[T, K, N], y: out[T, M, N]) -> None:
     """y = x @ w, in blocks."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(f32, [BM, BN])
@@ -37,7 +38,7 @@ def xw(x: T[M, K], w: T[K, N], y: out[T[M, N]]):
     BN=[128, 64, 256, 512, 1024, 2048],
     BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
-def xuv(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
+def xuv(x: tensor[T, M, K], u: tensor[T, K, R], v: tensor[T, R, N], y: out[T, M, N]) -> None:
     """y = (x @ u) @ v."""
     for m in parallel(range(0, M, BM)):
         acc = zeros(f32, [BM, R])
@@ -53,7 +54,7 @@ def xuv(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
     BN=[128, 64, 256, 512, 1024, 2048],
     BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
-def xuv_to_t(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[N, M]]):
+def xuv_to_t(x: tensor[T, M, K], u: tensor[T, K, R], v: tensor[T, R, N], y: out[T, N, M]) -> None:
     """y = ((x @ u) @ v)^T, as the stationary operand of a later product wants it."""
     for m in parallel(range(0, M, BM)):
         acc = zeros(f32, [BM, R])
@@ -70,7 +71,7 @@ def xuv_to_t(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[N, M]]):
     BN=[128, 64, 256, 512, 1024, 2048],
     BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
-def xuv_from_t(x: T[K, M], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
+def xuv_from_t(x: tensor[T, K, M], u: tensor[T, K, R], v: tensor[T, R, N], y: out[T, M, N]) -> None:
     """y = (x^T @ u) @ v: x comes transposed, as xuv_to_t or up_and_gate gives it."""
     for m in parallel(range(0, M, BM)):
         acc = zeros(f32, [BM, R])
@@ -87,8 +88,13 @@ def xuv_from_t(x: T[K, M], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
     BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
 def up_and_gate(
-    x: T[M, K], gate_u: T[K, R], gate_v: T[R, N], up_u: T[K, R], up_v: T[R, N], y: out[T[N, M]]
-):
+    x: tensor[T, M, K],
+    gate_u: tensor[T, K, R],
+    gate_v: tensor[T, R, N],
+    up_u: tensor[T, K, R],
+    up_v: tensor[T, R, N],
+    y: out[T, N, M],
+) -> None:
     """y = (silu(x gate_u gate_v) * (x up_u up_v))^T: both halves of the layer in one strip."""
     for m in parallel(range(0, M, BM)):
         gate = zeros(f32, [BM, R])
@@ -107,9 +113,10 @@ def up_and_gate(
 
 @dslc.program
 def mlp_low_rank(
-    x: T[M, K], gate_u: T[K, R], gate_v: T[R, N], up_u: T[K, R], up_v: T[R, N], down_u: T[N, Q],
-    down_v: T[Q, K], y: out[T[M, K]],
-):  # fmt: skip
+    x: tensor[T, M, K], gate_u: tensor[T, K, R], gate_v: tensor[T, R, N],
+    up_u: tensor[T, K, R], up_v: tensor[T, R, N], down_u: tensor[T, N, Q],
+    down_v: tensor[T, Q, K], y: out[T, M, K],
+) -> None:  # fmt: skip
     """y = (silu(x gate) * (x up)) down, each matrix of low rank; what lies between stays transposed."""
     hidden = buffer(T, [N, M])
     up_and_gate(x, gate_u, gate_v, up_u, up_v, hidden)
@@ -123,7 +130,7 @@ def main() -> None:
 
     def matrix(rows: int, columns: int) -> np.ndarray:
         values = rng.standard_normal((rows, columns)) / rows**0.5
-        return values.astype(ml_dtypes.bfloat16)
+        return np.asarray(values, ml_dtypes.bfloat16)
 
     x = (rng.standard_normal((m, k))).astype(ml_dtypes.bfloat16)
     u, v = matrix(k, r), matrix(r, n)

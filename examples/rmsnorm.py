@@ -9,10 +9,11 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+EPS, BM, M, H = dims("EPS BM M H")
 
 
 @dslc.kernel(EPS=1e-6, BM=[4, 1, 16])
-def rmsnorm(x: T[M, H], g: T[H], y: out[T[M, H]]):
+def rmsnorm(x: tensor[T, M, H], g: tensor[T, H], y: out[T, M, H]) -> None:
     """y = x / sqrt(mean(x * x) + EPS) * g, row by row."""
     for m in parallel(range(0, M, BM)):
         # The open slice takes whole rows: H becomes a constant of the compiled kernel.

@@ -13,10 +13,11 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+BS, S, Q, D = dims("BS S Q D")
 
 
 @dslc.kernel(BS=[16, 64, 4])
-def rope(x: inout[T[S, Q]], cos_sin: f32[S, D]):
+def rope(x: inout[T, S, Q], cos_sin: tensor[f32, S, D]) -> None:
     """Rotates the pairs (i, i + D / 2) of each head: the half-split convention of Llama."""
     require(D % 2 == 0)
     require(Q % D == 0)
@@ -32,7 +33,7 @@ def rope(x: inout[T[S, Q]], cos_sin: f32[S, D]):
 
 
 @dslc.kernel(BS=[16, 64, 4])
-def rope_interleaved(x: inout[T[S, Q]], cos_sin: f32[S, D]):
+def rope_interleaved(x: inout[T, S, Q], cos_sin: tensor[f32, S, D]) -> None:
     """Rotates the pairs (2 i, 2 i + 1) of each head: the convention of the paper and of GPT-J."""
     require(D % 2 == 0)
     require(Q % D == 0)

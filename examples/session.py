@@ -144,4 +144,6 @@ def main(target: str = "interp", dtype: str = "f16", rows: int = 64) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(
+        sys.argv[1] if len(sys.argv) > 1 else "interp", sys.argv[2] if len(sys.argv) > 2 else "f16"
+    )

@@ -14,10 +14,11 @@ import numpy as np
 from dslc.lang import *
 
 T = f32
+BM, BN, M, N = dims("BM BN M N")
 
 
 @dslc.kernel(BM=[4, 1, 16], BN=[1024, 256, 4096])
-def softmax(x: T[M, N], y: out[T[M, N]]):
+def softmax(x: tensor[T, M, N], y: out[T, M, N]) -> None:
     """y = exp(x - max(x)) / sum(exp(x - max(x))), row by row."""
     for m in parallel(range(0, M, BM)):
         top = full(f32, [BM], -inf)
@@ -34,7 +35,7 @@ def softmax(x: T[M, N], y: out[T[M, N]]):
 
 
 @dslc.kernel(BM=[1, 4, 16])
-def softmax_rows(x: T[M, N], y: out[T[M, N]]):
+def softmax_rows(x: tensor[T, M, N], y: out[T, M, N]) -> None:
     """The same, each row read once and kept on the chip."""
     for m in parallel(range(0, M, BM)):
         # The open slice takes whole rows: N becomes a constant of the compiled kernel.

@@ -14,10 +14,13 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+BM, BN, BK, SPLIT, M, K, N = dims("BM BN BK SPLIT M K N")
 
 
 @dslc.kernel(BM=[16, 64], BN=[64, 128], BK=[64, 128], SPLIT=[4, 1, 2, 8])
-def splitk_bias(a: T[M, K], b: T[K, N], bias: T[N], c: out[T[M, N]]):
+def splitk_bias(
+    a: tensor[T, M, K], b: tensor[T, K, N], bias: tensor[T, N], c: out[T, M, N]
+) -> None:
     """c = a @ b + bias."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(f32, [BM, BN])

@@ -9,15 +9,16 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
+BM, BF, M, F = dims("BM BF M F")
 
 
-def silu(x):
+def silu(x: Tile) -> Tile:
     """x * sigmoid(x); a function is inlined where it is called."""
     return x * sigmoid(x)
 
 
 @dslc.kernel(BM=[4, 1, 16], BF=[512, 128, 1024])
-def swiglu(gate: T[M, F], up: T[M, F], y: out[T[M, F]]):
+def swiglu(gate: tensor[T, M, F], up: tensor[T, M, F], y: out[T, M, F]) -> None:
     """y = silu(gate) * up."""
     for m, f in parallel(range(0, M, BM), range(0, F, BF)):
         a = cast(gate[m : m + BM, f : f + BF], f32)

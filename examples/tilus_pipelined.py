@@ -22,9 +22,13 @@ import numpy as np
 from dslc.lang import *
 from tilus_rearrange import tilus_rearrange_words
 
+BM, BN, BK, UK, STAGES, M, K, N = dims("BM BN BK UK STAGES M K N")
+
 
 @dslc.kernel(BM=16, BN=32, BK=256, UK=64, STAGES=3)
-def tilus_pipelined(a: f16[M, K], b: u32[K // BK, N // BN, BK * BN * 6 // 32], c: out[f16[M, N]]):
+def tilus_pipelined(
+    a: tensor[f16, M, K], b: tensor[u32, K // BK, N // BN, BK * BN * 6 // 32], c: out[f16, M, N]
+) -> None:
     """c = a @ b, b rearranged."""
     require(M % BM == 0)
     require(N % BN == 0)

@@ -14,9 +14,13 @@ import numpy as np
 from dslc.lang import *
 from tilus_rearrange import tilus_rearrange
 
+BM, BN, BK, M, K, N = dims("BM BN BK M K N")
+
 
 @dslc.kernel(BM=16, BN=8, BK=16)
-def tilus_plain(a: f16[M, K], b: u8[K // BK, N // BN, BK * BN * 6 // 8], c: out[f16[M, N]]):
+def tilus_plain(
+    a: tensor[f16, M, K], b: tensor[u8, K // BK, N // BN, BK * BN * 6 // 8], c: out[f16, M, N]
+) -> None:
     """c = a @ b, b rearranged."""
     require(M % BM == 0)
     require(N % BN == 0)

@@ -15,9 +15,13 @@ import dslc
 import numpy as np
 from dslc.lang import *
 
+BK, BN, K, N, UK = dims("BK BN K N UK")
+
 
 @dslc.kernel(BK=16, BN=8)
-def tilus_rearrange(b: packed(i6[K, N], "row"), t: out[u8[K // BK, N // BN, BK * BN * 6 // 8]]):
+def tilus_rearrange(
+    b: tensor[i6, K, N, packed("row")], t: out[u8, K // BK, N // BN, BK * BN * 6 // 8]
+) -> None:
     """What tilus_plain takes: tiles of 16 x 8 weights, 3 bytes a thread."""
     require(K % BK == 0)
     require(N % BN == 0)
@@ -32,8 +36,8 @@ def tilus_rearrange(b: packed(i6[K, N], "row"), t: out[u8[K // BK, N // BN, BK *
 
 @dslc.kernel(BK=256, BN=32, UK=64)
 def tilus_rearrange_words(
-    b: packed(i6[K, N], "row"), t: out[u32[K // BK, N // BN, BK * BN * 6 // 32]]
-):
+    b: tensor[i6, K, N, packed("row")], t: out[u32, K // BK, N // BN, BK * BN * 6 // 32]
+) -> None:
     """What tilus_pipelined takes: tiles of 256 x 32 weights, four times 3 words a thread."""
     require(K % BK == 0)
     require(N % BN == 0)

@@ -8,9 +8,11 @@ import dslc
 import numpy as np
 from dslc.lang import *
 
+BN, N = dims("BN N")
+
 
 @dslc.kernel(BN=[1024, 256, 4096])
-def vector_add(x: f32[N], y: f32[N], z: out[f32[N]]):
+def vector_add(x: tensor[f32, N], y: tensor[f32, N], z: out[f32, N]) -> None:
     """z = x + y."""
 
     # Each turn of a parallel loop does one block. The last block may reach past the end: what is

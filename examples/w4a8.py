@@ -14,10 +14,11 @@ from dslc.lang import *
 
 T = f16
 G = 128
+BM, BK, M, K, BN, N = dims("BM BK M K BN N")
 
 
 @dslc.kernel(BM=[4, 1, 16], BK=[1024, 256, 4096])
-def quantize_rows(x: T[M, K], q: out[i8[M, K]], t: out[f32[M]]):
+def quantize_rows(x: tensor[T, M, K], q: out[i8, M, K], t: out[f32, M]) -> None:
     """q = round(x / t), t = max(abs(x)) / 127, row by row."""
     for m in parallel(range(0, M, BM)):
         # A row of zeros has any scale but 0.
@@ -32,7 +33,9 @@ def quantize_rows(x: T[M, K], q: out[i8[M, K]], t: out[f32[M]]):
 
 
 @dslc.kernel(BM=[16, 64, 128], BN=[128, 64, 256], BK=[128, 64, 256])
-def gemm_w4a8_channel(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[N], c: out[T[M, N]]):
+def gemm_w4a8_channel(
+    q: tensor[i8, M, K], t: tensor[f32, M], w: tensor[u4, K, N], s: tensor[f32, N], c: out[T, M, N]
+) -> None:
     """c = t * (q @ (w - 8)) * s: one scale a column, so the whole reduction is in integers."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(i32, [BM, BN])
@@ -44,7 +47,13 @@ def gemm_w4a8_channel(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[N], c: out[T[M
 
 
 @dslc.kernel(BM=[16, 64, 128, 256], BN=[128, 64, 256], BK=[128, 64, 32])
-def gemm_w4a8_group(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[K // G, N], c: out[T[M, N]]):
+def gemm_w4a8_group(
+    q: tensor[i8, M, K],
+    t: tensor[f32, M],
+    w: tensor[u4, K, N],
+    s: tensor[f32, K // G, N],
+    c: out[T, M, N],
+) -> None:
     """c = t * sum over groups of (q @ (w - 8)) * s: integers inside a group, f32 across groups."""
     require(K % G == 0)
     require(G % BK == 0)
@@ -60,7 +69,9 @@ def gemm_w4a8_group(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[K // G, N], c: o
 
 
 @dslc.program
-def w4a8_channel(x: T[M, K], w: u4[K, N], s: f32[N], c: out[T[M, N]]):
+def w4a8_channel(
+    x: tensor[T, M, K], w: tensor[u4, K, N], s: tensor[f32, N], c: out[T, M, N]
+) -> None:
     """c = x @ ((w - 8) * s), x quantised to 8 bits a row."""
     q = buffer(i8, [M, K])
     t = buffer(f32, [M])
@@ -69,7 +80,9 @@ def w4a8_channel(x: T[M, K], w: u4[K, N], s: f32[N], c: out[T[M, N]]):
 
 
 @dslc.program
-def w4a8_group(x: T[M, K], w: u4[K, N], s: f32[K // G, N], c: out[T[M, N]]):
+def w4a8_group(
+    x: tensor[T, M, K], w: tensor[u4, K, N], s: tensor[f32, K // G, N], c: out[T, M, N]
+) -> None:
     """c = x @ ((w - 8) * s) with a scale per G rows of a column, x quantised to 8 bits a row."""
     q = buffer(i8, [M, K])
     t = buffer(f32, [M])

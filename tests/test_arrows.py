@@ -46,6 +46,7 @@ FLOORS = {
     "passes": IR | {"targets", "analysis"},
     "cost": IR | {"targets", "analysis", "passes"},
     "interpreter": IR,
+    "vector": IR | {"targets"},
 }
 # what a room's files never import from outside, at any depth
 FOREIGN = {
@@ -223,7 +224,7 @@ def test_cycles_are_found() -> None:
     assert sorted(map(sorted, cycles(graph))) == [["b", "c"], ["d", "e"]]
 
 
-CYCLES, IN_CYCLES = 13, 38  # let them only fall
+CYCLES, IN_CYCLES = 4, 15  # let them only fall
 
 
 def test_no_more_modules_import_each_other_than_do() -> None:

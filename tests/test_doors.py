@@ -33,7 +33,8 @@ OWN = (
 OTHERS = {
     "dsl/environment.py": "the target where none is named",
     "dsl/packaging/writing.py": "nki is the form of a file, too",
-    "runtime/aarch64/host.py": "what the operating system calls the CPU",
+    "runtime/native/features.py": "what the operating system calls the CPU",
+    "runtime/native/loading.py": "what the operating system calls the CPU",
     "runtime/dlpack.py": "what DLPack calls devices",
     "runtime/memory/__init__.py": "the runtime's own table of memories: it knows no door of dslc's",
     "runtime/package/places.py": "the runtime's own table of machines, for the same reason",

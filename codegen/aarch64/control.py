@@ -174,16 +174,16 @@ def _stays(e: Emission, c: ins.Carried, homes: Homes) -> bool:
 
 def _read_by(e: Emission, use: Use) -> set[Value | ex.Var]:
     """The tiles and scalars that computing a use reads, as far as nothing was computed before."""
-    found: set[Value | ex.Var] = set()
+    names: set[Value | ex.Var] = set()
     stack = list(names_in(use))
     while stack:
         name = stack.pop()
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         if isinstance(name, Value) and name not in e.homes:
             stack += [n for u in uses_of(e.lazy[name]) for n in names_in(u)]
-    return found
+    return names
 
 
 def _in_place(e: Emission, c: ins.Carried) -> bool:

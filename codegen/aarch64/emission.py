@@ -19,7 +19,8 @@ from dslc.codegen.aarch64.chunks.scalars import integer
 from dslc.codegen.aarch64.machine_code.blocks import Label, Reg
 from dslc.codegen.aarch64.machine_code.stream import Scope
 from dslc.codegen.aarch64.memory.addresses import Addresses
-from dslc.codegen.aarch64.memory.transfer import from_registers, load_lanes, to_general
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
+from dslc.codegen.aarch64.memory.transfer import from_registers, to_general
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
 from dslc.codegen.aarch64.products.driving import Plan
 from dslc.codegen.aarch64.products.marks import Marks
@@ -122,24 +123,24 @@ class Emission(Addresses):
     def pull(self, value: Value, at: At) -> Lanes:
         """A chunk of a tile, computed before the outermost loop that does not change it."""
         key = ("tile", value, at.key())
-        found = self.s.recall(key)
-        if isinstance(found, Lanes):
-            return found
+        remembered = self.s.recall(key)
+        if isinstance(remembered, Lanes):
+            return remembered
         level = self._free_level(max(self.level_of_at(at), self._depth(value)))
         with self.s.ahead_of(level):
             home = self.homes.get(value)
             if isinstance(home, InRegisters):
-                made = from_registers(self, home, at)
+                lanes = from_registers(self, home, at)
             elif home is not None:
-                made = load_lanes(self, home, at, value.type.dtype)
+                lanes = load_lanes(self, home, at, value.type.dtype)
             else:
                 stmt = self.lazy[value]
                 emitter = self._pulls.get(type(stmt))
                 if emitter is None:
                     raise without_code(stmt)
-                made = emitter(self, stmt, at)
-            self.s.remember(key, made, self.s.level)  # type: ignore[arg-type]
-        return made
+                lanes = emitter(self, stmt, at)
+            self.s.remember(key, lanes, self.s.level)  # type: ignore[arg-type]
+        return lanes
 
     def _depth(self, value: Value) -> int:
         """The loops around the latest definition that a tile is made of."""
@@ -165,6 +166,10 @@ class Emission(Addresses):
     @abstractmethod
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""
+
+    @abstractmethod
+    def drive(self, product: ins.Dot, value: Value, array: Array) -> None:
+        """`value`, made of a product element by element, to memory as the product's tiles end."""
 
     def extent(self, value: Value, axis: int) -> ex.Expr:
         """How many elements of a tile matter along an axis."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dslc.codegen.aarch64 import control, statements
-from dslc.codegen.aarch64.chunks import bits, elementwise, indirect, reductions, shapes
+from dslc.codegen.aarch64.chunks import elementwise, indirect, reductions, shapes, views
 from dslc.codegen.aarch64.chunks.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.emission import Emission
 from dslc.codegen.aarch64.machine_code.allocation import allocate, remove_dead
@@ -24,13 +24,13 @@ from dslc.codegen.aarch64.refusals import without_code
 from dslc.codegen.quoting import ascii_name, comment_lines
 from dslc.compiler.analysis.axis_extents import extents
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
+from dslc.compiler.ir import GridAxis, Kernel, Memory, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify
 from dslc.compiler.targets import Target
 
-PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
+PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **views.PULLS}
 STATEMENTS: dict[type, Any] = {
     **statements.STATEMENTS,
     **reductions.STATEMENTS,
@@ -128,6 +128,10 @@ class Kernels(Emission):
                     self.settle(stmt.out, statements.keep(self, stmt.out))
             else:
                 raise without_code(stmt)
+
+    def drive(self, product: ins.Dot, value: Value, array: Array) -> None:
+        """A product that is finished in registers."""
+        emit_products.drive(self, product, value, array)
 
     def _arguments(self, words: Reg) -> None:
         at = 0

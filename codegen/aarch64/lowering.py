@@ -25,27 +25,27 @@ def lower(program: TileProgram, target: Target) -> Artifact:
 
 
 def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
-    made = emit(kernel, target)
+    function = emit(kernel, target)
     variant = variant_of(target)
     launch: dict[str, Json] = {
         "variant": variant,
         "features": sorted(FEATURES[variant]),
         "arguments": _arguments(kernel),
-        "scratch": made.scratch,
-        "asserts": list(made.asserts),
+        "scratch": function.scratch,
+        "asserts": list(function.asserts),
         "grid": list(grid_of(kernel)),
     }
     return Artifact(
         kernel.name,
         "kernel",
         target.name,
-        made.symbol,
+        function.symbol,
         signature_of(kernel, {}),
         UNKNOWN,
         grid_of(kernel),
         workspaces=workspaces_of(kernel),
         launch=launch,
-        files={SOURCE: made.text.encode()},
+        files={SOURCE: function.text.encode()},
     )
 
 
@@ -56,11 +56,11 @@ def _lower_program(program: Program, target: Target) -> Artifact:
 
 def _arguments(kernel: Kernel) -> list[Json]:
     """The words in order: the parameters, the dims, the workspaces."""
-    found: list[Json] = []
+    arguments: list[Json] = []
     for param in kernel.params:
         if isinstance(param, Memory):
-            found.append({"kind": "tensor", "name": param.name})
+            arguments.append({"kind": "tensor", "name": param.name})
         else:
-            found.append({"kind": "scalar", "name": param.name, "type": param.dtype.name})
-    found += [{"kind": "value", "value": d.name, "type": "i64"} for d in kernel.dims]
-    return found + [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
+            arguments.append({"kind": "scalar", "name": param.name, "type": param.dtype.name})
+    arguments += [{"kind": "value", "value": d.name, "type": "i64"} for d in kernel.dims]
+    return arguments + [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]

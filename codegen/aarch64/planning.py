@@ -38,20 +38,20 @@ def kept(kernel: Kernel) -> frozenset[Value]:
     written = {r.memory for s in walk(kernel.body) for r in writes(s)}
     depths: dict[Value, int] = {}
     uses: defaultdict[Value, list[int]] = defaultdict(list)
-    made: dict[Value, ins.Stmt] = {}
-    _scan(kernel.body, 0, depths, uses, made)
-    found: set[Value] = set()
+    defining: dict[Value, ins.Stmt] = {}
+    _scan(kernel.body, 0, depths, uses, defining)
+    tiles: set[Value] = set()
     costs: dict[Value, float] = {}
-    for value, stmt in made.items():
+    for value, stmt in defining.items():
         cost = _cost(stmt) + sum(costs.get(v, 0) for v in operands(stmt))
         again = len(uses[value]) - 1 + 3 * sum(d > depths[value] for d in uses[value])
         reads = isinstance(stmt, ins.Load) and _changes(stmt.region.memory, written)
         small = prod(value.type.shape) <= 64 and cost > 2
         if reads or (cost * again > _DEAR and cost > 1) or (small and again > 0):
-            found.add(value)
+            tiles.add(value)
             cost = 1
         costs[value] = cost
-    return frozenset(found)
+    return frozenset(tiles)
 
 
 def _changes(memory: Memory, written: set[Memory]) -> bool:

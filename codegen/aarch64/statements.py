@@ -11,7 +11,8 @@ from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.chunks.scalars import condition_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.accesses import check as in_bounds
-from dslc.codegen.aarch64.memory.accesses import region_at, span, store_chunk, unproved
+from dslc.codegen.aarch64.memory.accesses import region_at, span, unproved
+from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import Span, lanes_for, nest
 from dslc.codegen.aarch64.memory.transfer import places, store_lanes
 from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
@@ -113,9 +114,7 @@ def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
     array = array or scratch_for(e, value)
     driver = _driver(e, value)
     if driver is not None:
-        from dslc.codegen.aarch64.products.emit_products import drive
-
-        drive(e, driver, value, array)
+        e.drive(driver, value, array)
         return array
     held = in_registers(e, value)
     spans = [None if held else _span(e, value, k) for k in range(len(shape))]
@@ -193,10 +192,10 @@ def alloc(e: Emission, i: ins.Alloc) -> None:
         return
     shape = []
     for extent in memory.shape:
-        found = constant(extent)
-        if found is None:
+        size = constant(extent)
+        if size is None:
             raise unsupported(f"buffers of variable size such as {memory.name}", memory.loc)
-        shape.append(int(found))
+        shape.append(int(size))
     e.memories[memory] = e.array(stored(memory.dtype), tuple(shape), ("buffer", memory))
 
 

@@ -64,9 +64,9 @@ class SharedArrays:
 
 def shared_arrays(kernel: Kernel) -> SharedArrays:
     """The tiles of a kernel that may share; not what products write, which units may do late."""
-    found = SharedArrays()
-    _visit(kernel.body, users(kernel.body), found)
-    return found
+    arrays = SharedArrays()
+    _visit(kernel.body, users(kernel.body), arrays)
+    return arrays
 
 
 def _visit(body: Body, readers: Mapping[Name, list[ins.Stmt]], found: SharedArrays) -> None:
@@ -83,7 +83,7 @@ def _visit(body: Body, readers: Mapping[Name, list[ins.Stmt]], found: SharedArra
 
 def _join(body: Body, handed: Sequence[tuple[Name, Use]], found: SharedArrays) -> None:
     """What a branch makes and hands on once is made in the array of the result."""
-    made = {r for s in body if not isinstance(s, ins.For | ins.Dot) for r in results(s)}
+    defined = {r for s in body if not isinstance(s, ins.For | ins.Dot) for r in results(s)}
     begun = {  # a loop's result is where it began
         c.result: c.init
         for s in body
@@ -96,7 +96,7 @@ def _join(body: Body, handed: Sequence[tuple[Name, Use]], found: SharedArrays) -
         if not isinstance(result, Value) or given.count(use) > 1:
             continue
         tile = begun.get(use, use) if isinstance(use, Value) else use
-        if isinstance(tile, Value) and tile in made and _alike(result, tile):
+        if isinstance(tile, Value) and tile in defined and _alike(result, tile):
             found.holders[tile] = result
 
 

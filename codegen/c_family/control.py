@@ -94,18 +94,18 @@ def _copy_all(e: Emission, copies: list[tuple[Tile, Tile]]) -> None:
 
 def _remainders(e: Emission, s: ins.For) -> dict[ex.Var, int]:
     """What a loop carries that is a remainder of a number in every iteration, as a ring's slot is."""
-    found = {}
+    remainders = {}
     for c in s.carried:
         if isinstance(c.inner, ex.Var) and c.inner.dtype.kind is Kind.INDEX:
             number = _remainder_of(e, c, s.body)
             if number is not None:
-                found[c.inner] = number
+                remainders[c.inner] = number
     for c in s.carried:  # the slot that is filled next is the one that was read
-        number = found.get(c.yielded) if isinstance(c.yielded, ex.Var) else None
+        number = remainders.get(c.yielded) if isinstance(c.yielded, ex.Var) else None
         first = c.init.value if isinstance(c.init, ex.Const) else -1
         if number is not None and isinstance(c.inner, ex.Var) and 0 <= first < number:
-            found[c.inner] = number
-    return found
+            remainders[c.inner] = number
+    return remainders
 
 
 def _remainder_of(e: Emission, c: ins.Carried, body: Body) -> int | None:

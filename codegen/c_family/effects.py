@@ -55,8 +55,8 @@ def semaphore_release(e: Emission, s: ins.SemaphoreRelease) -> None:
 
 def _one(e: Emission, region: Region) -> str:
     every = Layout((1,) * len(region.shape), (replicated(e.threads),), ())
-    found = access(e, region, every, 1)
-    return f"{pointer(e, region.memory)} + {found.address()}"
+    element = access(e, region, every, 1)
+    return f"{pointer(e, region.memory)} + {element.address()}"
 
 
 EMITTERS: dict[type, Emitter] = {

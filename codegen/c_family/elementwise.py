@@ -38,10 +38,10 @@ def undefined(e: Emission, s: ins.Undefined) -> None:
 def arange(e: Emission, s: ins.Arange) -> None:
     """The index itself."""
     tile = e.new(s.out)
-    found = chunks(tile.layout, 1, e.out)
+    parts = chunks(tile.layout, 1, e.out)
     base = e.bases.base(tile.layout, 0)
-    with loops(e.out, found):
-        e.out.line(tile.write(found.element, add(base, found.offset(0))))
+    with loops(e.out, parts):
+        e.out.line(tile.write(parts.element, add(base, parts.offset(0))))
 
 
 def unary(e: Emission, s: ins.Unary) -> None:

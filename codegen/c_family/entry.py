@@ -17,11 +17,11 @@ from dslc.compiler.ir.traverse import walk
 
 def parameters(e: Emission) -> list[str]:
     """Tensors as pointers, scalars by value, dims as int, workspaces."""
-    found = []
+    declared = []
     for param in e.kernel.params:
-        found.append(_pointer(e, param) if isinstance(param, Memory) else e.declare(param))
-    found += [e.declare(dim) for dim in e.kernel.dims]
-    return found + [_pointer(e, w) for w in e.kernel.workspaces]
+        declared.append(_pointer(e, param) if isinstance(param, Memory) else e.declare(param))
+    declared += [e.declare(dim) for dim in e.kernel.dims]
+    return declared + [_pointer(e, w) for w in e.kernel.workspaces]
 
 
 def _pointer(e: Emission, memory: Memory) -> str:

@@ -18,12 +18,12 @@ _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 def functions_of(text: str) -> dict[str, str]:
     """Every function of a library's text by name, in its order."""
-    found = {}
+    functions = {}
     for part in text.split("\n\n"):
         code = "\n".join(line for line in part.split("\n") if not line.startswith("//"))
         if match := _NAME.search(code):
-            found[match[1]] = part.strip()
-    return found
+            functions[match[1]] = part.strip()
+    return functions
 
 
 def library(package: str, *names: str) -> dict[str, str]:

@@ -16,21 +16,21 @@ def blocks_of(kernel: Kernel) -> str:
 def alignments_of(program: TileProgram) -> dict[str, Json]:
     """The tensors that begin at multiples of fewer bytes than usual, if there are any."""
     tensors = [p for p in program.params if isinstance(p, Memory)]
-    found = {m.name: m.align for m in tensors if m.align is not None}
-    return {"alignments": found} if found else {}
+    alignments = {m.name: m.align for m in tensors if m.align is not None}
+    return {"alignments": alignments} if alignments else {}
 
 
 def arguments_of(kernel: Kernel) -> list[Json]:
     """The C parameters in order: the kernel's, its dims, its workspaces."""
-    found: list[Json] = []
+    arguments: list[Json] = []
     for param in kernel.params:
         if isinstance(param, Memory):
-            found.append({"kind": "tensor", "name": param.name})
+            arguments.append({"kind": "tensor", "name": param.name})
         else:
-            found.append({"kind": "scalar", "name": param.name, "type": _ctype(param.dtype)})
-    found += [{"kind": "value", "value": d.name, "type": "i32"} for d in kernel.dims]
-    found += [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
-    return found
+            arguments.append({"kind": "scalar", "name": param.name, "type": _ctype(param.dtype)})
+    arguments += [{"kind": "value", "value": d.name, "type": "i32"} for d in kernel.dims]
+    arguments += [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
+    return arguments
 
 
 def _ctype(dtype: DType) -> str:

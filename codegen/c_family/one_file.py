@@ -36,7 +36,7 @@ def one_file(texts: Sequence[str]) -> str:
 def _told_apart(kernels: Iterable[str]) -> Iterator[str]:
     names: Counter[str] = Counter()
     for kernel in kernels:
-        found = _NAME.search(kernel)
-        name = found[1] if found else ""
+        match = _NAME.search(kernel)
+        name = match[1] if match else ""
         names[name] += 1
         yield kernel if names[name] == 1 else _NAME.sub(rf"\1_{names[name]}(", kernel, count=1)

@@ -45,13 +45,13 @@ def show(e: Emission, s: ins.Print) -> None:
 
 
 def _show_tile(e: Emission, text: str, tile: Tile) -> None:
-    found = chunks(tile.layout, 1, e.out)
+    parts = chunks(tile.layout, 1, e.out)
     rank = tile.layout.rank
-    with loops(e.out, found):
-        at = [add(e.bases.base(tile.layout, a), found.offset(a)) or "0" for a in range(rank)]
+    with loops(e.out, parts):
+        at = [add(e.bases.base(tile.layout, a), parts.offset(a)) or "0" for a in range(rank)]
         index = ", ".join(["%d"] * rank)
         values = "".join(f", {a}" for a in at)
-        shown = _printed(tile.read(found.element), tile.dtype)
+        shown = _printed(tile.read(parts.element), tile.dtype)
         line = f'printf("{text} [{index}] {_format(tile.dtype)}\\n"{values}, {shown});'
         once = first_copy(tile.layout)
         e.out.line(f"if ({once}) {line}" if once else line)

@@ -1,4 +1,4 @@
-"""Launches in C: what a form's description says, for a GPU and for an Arm CPU."""
+"""Launches in C: what a form's description says, for a GPU and for a CPU."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dslc.codegen.c_interface.cpu_features import condition
 from dslc.codegen.c_interface.entries import checks
 from dslc.codegen.c_interface.expressions import c_expression
 from dslc.codegen.c_interface.forms import CTYPES, Form, Interface, Names, ctype_of, is_float
 from dslc.codegen.quoting import c_format, c_string
 from dslc.compiler.artifact import Artifact
+from dslc.compiler.targets.cpu import Machine
 
 _TYPES = {1: 0, 2: 1, 4: 2}  # CUtensorMapDataType of unsigned integers by their bytes
 _SWIZZLES = {32: 1, 64: 2, 128: 3}
@@ -177,18 +179,26 @@ def _cluster_size(kernel: Artifact) -> int:
 
 
 def cpu_form(
-    interface: Interface, number: int, form: Form, symbols: Sequence[Mapping[str, str]]
+    interface: Interface,
+    number: int,
+    form: Form,
+    symbols: Sequence[Mapping[str, str]],
+    machine: Machine,
 ) -> Iterator[str]:
-    """The function that runs a form on an Arm CPU; `symbols` names the kernels of each variant."""
+    """The function that runs a form on a CPU; `symbols` names the kernels of each variant."""
     prefix = f"{interface.name}_{number}"
     variants = variants_of(form.artifact)
     for index, variant in enumerate(variants):
         yield from _cpu_variant(interface, f"{prefix}_v{index}", variant, symbols[index])
     yield f"static int {prefix}(const struct {interface.name}_call *c) {{"
-    order = ["base", "dotprod", "i8mm", "bf16"]
-    for index, variant in reversed(list(enumerate(variants))):
-        level = order.index(variant.target.partition(":")[2])
-        yield f"  if (dslc_cpu() >= {level}) return {prefix}_v{index}(c);"
+    yield "  static int best = -2; /* the variant for this CPU, once it was asked */"
+    yield "  if (best == -2) {"
+    yield "    best = -1;"
+    for index, variant in enumerate(variants):
+        yield f"    if ({condition(needed_features(variant), machine)}) best = {index};"
+    yield "  }"
+    for index in range(len(variants)):
+        yield f"  if (best == {index}) return {prefix}_v{index}(c);"
     yield f'  return dslc_fail(DSLC_ARGUMENT, "{interface.name}: the CPU has not the instructions");'
     yield "}"
 
@@ -251,13 +261,18 @@ def _cpu_step(step: Step, symbol: str, spaces: Mapping[str, str]) -> Iterator[st
 
 
 def variants_of(artifact: Artifact) -> list[Artifact]:
-    """The artifacts of an artifact's variants, the smallest first; itself where it has none."""
+    """The artifacts of an artifact's variants, the one that needs least first; itself without any."""
     manifests = artifact.launch.get("variants")
     if manifests is None:
         return [artifact]
-    order = ["base", "dotprod", "i8mm", "bf16"]
     found = [Artifact.from_manifest({**m, "files": {}}, {}) for m in manifests]
-    return sorted(found, key=lambda a: order.index(a.target.partition(":")[2]))
+    return sorted(found, key=lambda a: len(needed_features(a)))
+
+
+def needed_features(artifact: Artifact) -> frozenset[str]:
+    """What a CPU needs to run an artifact of one variant: of a program what its kernels need."""
+    parts = [artifact.launch, *(k["launch"] for k in artifact.launch.get("kernels", ()))]
+    return frozenset(f for part in parts for f in part.get("features", ()))
 
 
 def _requirements(step: Step, indent: str) -> Iterator[str]:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 
+from dslc.codegen.c_interface.cpu_features import condition
 from dslc.codegen.c_interface.entries import call_struct, entry, parameters_of, tvm_ffi_entry
 from dslc.codegen.c_interface.forms import Form, Interface
-from dslc.codegen.c_interface.launches import cpu_form, gpu_conditions, gpu_form, variants_of
-from dslc.codegen.quoting import block_comment
+from dslc.codegen.c_interface.launches import (
+    cpu_form,
+    gpu_conditions,
+    gpu_form,
+    needed_features,
+    variants_of,
+)
+from dslc.codegen.quoting import ascii_name, block_comment
+from dslc.codegen.symbols import renamed
+from dslc.compiler.targets.cpu import Machine
 
 _HEADER = """\
 /* {name} {version}: compiled kernels.
@@ -60,6 +68,11 @@ _IMAGE = """
   __asm__(".pushsection .rodata, \\"a\\"\\n.balign 64\\n" #name ":\\n.incbin \\"" path "\\"\\n" \\
           ".byte 0\\n.popsection\\n");
 """
+# What CPUs are called, and the header by which their features are asked.
+_MACHINES: Mapping[Machine, tuple[str, str]] = {
+    "aarch64": ("Arm CPUs", "sys/auxv.h"),
+    "x86_64": ("x86-64 CPUs", "cpuid.h"),
+}
 _COMMON = ("inttypes.h", "stdarg.h", "stdio.h", "stdlib.h", "string.h")
 
 
@@ -90,20 +103,27 @@ def gpu_source(name: str, version: str, interfaces: Sequence[Interface]) -> str:
 
 
 def cpu_source(
-    name: str, version: str, interfaces: Sequence[Interface]
+    name: str, version: str, interfaces: Sequence[Interface], machine: Machine
 ) -> tuple[str, dict[str, str]]:
-    """C for Arm CPUs, and the assembly of all kernels by file name, each symbol its own."""
-    text = [_top(name, version, "Arm CPUs", "with the .s files beside it", ("sys/auxv.h",))]
-    text += [_part("support.c"), _part("tvm_ffi.c"), _part("aarch64.c")]
+    """C for CPUs, and the assembly of all kernels by file name, each symbol its own."""
+    title, asked = _MACHINES[machine]
+    text = [_top(name, version, title, "with the .s files beside it", (asked,))]
+    text += [_part("support.c"), _part("tvm_ffi.c"), _part(f"features_{machine}.c"), _part("cpu.c")]
     assembly: dict[str, str] = {}
     for i in interfaces:
-        ranks = _ranks(i.forms, lambda f: (0,))
+        ranks = _ranks(i.forms, lambda f: (-len(_needs(f)[-1]),))
+        conditions = [[f"({condition(_needs(f)[0], machine)})"] for f in i.forms]
         texts: list[str] = []
         for number, form in enumerate(i.forms):
             symbols = _own_symbols(i.name, number, form, assembly)
-            texts += cpu_form(i, number, form, symbols)
-        text.append(_kernel(i, ranks, [[]] * len(i.forms), 1, texts))
+            texts += cpu_form(i, number, form, symbols, machine)
+        text.append(_kernel(i, ranks, conditions, 1, texts))
     return "\n".join(text) + _error(name), assembly
+
+
+def _needs(form: Form) -> list[frozenset[str]]:
+    """The features that the variants of a form need, the least first."""
+    return [needed_features(v) for v in variants_of(form.artifact)]
 
 
 def _kernel(
@@ -141,14 +161,15 @@ def _own_symbols(
         entries = [variant.entry]
         if variant.kind == "program":
             entries = [m["entry"] for m in variant.launch["kernels"]]
-        own = {e: f"{name}_{number}_{i}_{word}" for i, e in enumerate(dict.fromkeys(entries))}
+        suffix = ascii_name(word)
+        own = {e: f"{name}_{number}_{i}_{suffix}" for i, e in enumerate(dict.fromkeys(entries))}
         found.append(own)
         several = "variants" in form.artifact.launch
         for file, content in form.artifact.files.items():
             if file.endswith(".s") and (not several or file.startswith(f"{word}.")):
                 text = content.decode()
                 for old, new in own.items():
-                    text = re.sub(rf"(?<![\w.$]){re.escape(old)}(?![\w.$])", new, text)
+                    text = renamed(text, old, new)
                 assembly[f"{name}_{number}_{file.removesuffix('.s').replace('.', '_')}.s"] = text
     return found
 

@@ -51,13 +51,13 @@ def _product(e: Emission, s: ins.Dot, atom: Atom) -> None:
         tiles = [(transposed(x), None if y is None else transposed(y)) for x, y in reversed(tiles)]
         out = transposed(out)
     (a, scale_a), (b, scale_b) = tiles
-    found = plan(a.layout, b.layout, out.layout, (atom.a, atom.b, atom.c), MX_BLOCK)
-    at_a = _Scales(a, scale_a, 1, found.gather_a)
-    at_b = _Scales(b, scale_b, 0, found.gather_b)
-    a = a if found.gather_a is None else gather(e.out, a, found.gather_a)
-    b = b if found.gather_b is None else gather(e.out, b, found.gather_b)
+    planned = plan(a.layout, b.layout, out.layout, (atom.a, atom.b, atom.c), MX_BLOCK)
+    at_a = _Scales(a, scale_a, 1, planned.gather_a)
+    at_b = _Scales(b, scale_b, 0, planned.gather_b)
+    a = a if planned.gather_a is None else gather(e.out, a, planned.gather_a)
+    b = b if planned.gather_b is None else gather(e.out, b, planned.gather_b)
     name = name_of(atom, a.dtype.name, b.dtype.name)
-    for step in found.steps:
+    for step in planned.steps:
         if step.c != tuple(range(step.c[0], step.c[0] + len(step.c))):
             raise Mismatch("a thread's sums of one instruction are not neighbours")
         given = f"&{out.name}[{step.c[0]}], {_fragment(a, step.a)}, {_fragment(b, step.b)}"

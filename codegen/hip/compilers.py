@@ -43,11 +43,11 @@ def compilers() -> Iterator[Compiler]:
 
 
 def _zig() -> Compiler | None:
-    found = importlib.util.find_spec("ziglang")
-    if found is None or found.origin is None:
+    module = importlib.util.find_spec("ziglang")
+    if module is None or module.origin is None:
         return None
     # The package's own program: by `python -m ziglang` each of three steps takes 40 ms longer.
-    program = Path(found.origin).with_name("zig.exe" if os.name == "nt" else "zig")
+    program = Path(module.origin).with_name("zig.exe" if os.name == "nt" else "zig")
     zig = (str(program),) if program.is_file() else (sys.executable, "-m", "ziglang")
     return Compiler("zig", (*zig, "clang"), (*zig, "ld.lld"))
 

@@ -108,11 +108,11 @@ def copy_async(e: Emission, s: ins.CopyAsync) -> None:
     if unit is not None:
         _load_to_lds(e, s, unit)
         return
-    found = widest(e, s, _SIZES)
-    if found is None:
+    copied = widest(e, s, _SIZES)
+    if copied is None:
         by_elements(e, s)
         return
-    size, width, layout = found
+    size, width, layout = copied
     to = access(e, s.dst, layout, width)
     source = Access(e, s.src, layout, width, to.runs)
     once = first_copy(layout)

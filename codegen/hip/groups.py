@@ -58,11 +58,11 @@ def _counts(e: Emission) -> bool:
 
 def _group_loads(e: Emission) -> int:
     """The fewest loads that any whole group of the kernel has, in every wave."""
-    found = []
+    counts = []
     for group in _groups(e.kernel).values():
         units = [direct(e, copy) for copy in group.copies]
-        found.append(sum(u.loads for u in units if u is not None))
-    return min(found, default=0)
+        counts.append(sum(u.loads for u in units if u is not None))
+    return min(counts, default=0)
 
 
 @functools.lru_cache(maxsize=8)
@@ -71,7 +71,7 @@ def _groups(kernel: Kernel) -> dict[ins.CommitGroup, Group]:
 
     That is without a condition, or under the one condition of a branch.
     """
-    found: dict[ins.CommitGroup, Group] = {}
+    groups: dict[ins.CommitGroup, Group] = {}
     todo: list[Body] = [kernel.body]
     for body in todo:  # which grows meanwhile
         todo += [inner for s in body for inner in bodies(s)]
@@ -81,13 +81,13 @@ def _groups(kernel: Kernel) -> dict[ins.CommitGroup, Group]:
             if isinstance(stmt, ins.CommitGroup):
                 one = branches[0] if len(branches) == 1 and not plain else None
                 copies = _copies(one.then) if one is not None else tuple(plain)
-                found[stmt] = Group(copies, one.condition if one is not None else None)
+                groups[stmt] = Group(copies, one.condition if one is not None else None)
                 plain, branches = [], []
             elif isinstance(stmt, ins.CopyAsync):
                 plain.append(stmt)
             elif isinstance(stmt, ins.If) and _copies(stmt.then):
                 branches.append(stmt)
-    return found
+    return groups
 
 
 def _copies(body: Body) -> tuple[ins.CopyAsync, ...]:

@@ -41,13 +41,15 @@ def order(e: Emission, loop: ins.For) -> None:
     dots = [s for s in steps if isinstance(s, ins.Dot)]
     if not dots or sum(_products(d, e.target) for d in dots) < _FEWEST:
         return
-    made = {s.out: s for s in loop.body if isinstance(s, ins.Load | ins.Transpose | ins.Reshape)}
+    defining = {
+        s.out: s for s in loop.body if isinstance(s, ins.Load | ins.Transpose | ins.Reshape)
+    }
     seen: set[object] = set()
     reads = []
     for dot in dots:
         count = 0
         for x in (dot.a, dot.b):
-            while isinstance(source := made.get(x), ins.Transpose | ins.Reshape):
+            while isinstance(source := defining.get(x), ins.Transpose | ins.Reshape):
                 x = source.x  # noqa: PLW2901
             if isinstance(source, ins.Load) and source not in seen:
                 seen.add(source)

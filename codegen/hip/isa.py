@@ -39,8 +39,8 @@ class Instruction:
     @property
     def kind(self) -> str:
         """Its class: matrix, lds, memory, scratch, vector, scalar, or sync for waits and barriers."""
-        found = (k for k, prefixes in _PREFIXES if self.opcode.startswith(prefixes))
-        return next(found, "scalar")
+        kinds = (k for k, prefixes in _PREFIXES if self.opcode.startswith(prefixes))
+        return next(kinds, "scalar")
 
     @property
     def target(self) -> str:
@@ -94,7 +94,7 @@ class Code:
 
 def read_isa(text: str) -> dict[str, Code]:
     """The functions of an ISA text by name."""
-    found: dict[str, Code] = {}
+    kernels: dict[str, Code] = {}
     name = ""
     instructions: list[Instruction] = []
     labels: list[tuple[str, int]] = []
@@ -103,11 +103,11 @@ def read_isa(text: str) -> dict[str, Code]:
             name, instructions, labels = match[1], [], []
         elif line.startswith(_END) and name:
             if instructions:
-                found[name] = Code(name, tuple(instructions), tuple(labels))
+                kernels[name] = Code(name, tuple(instructions), tuple(labels))
             name = ""
         elif match := _LABEL.match(line):
             labels.append((match[1], len(instructions)))
         elif name and (code := line.partition(";")[0].strip()) and not code.startswith("."):
             opcode, _, operands = code.partition(" ")
             instructions.append(Instruction(opcode, operands.strip()))
-    return found
+    return kernels

@@ -80,10 +80,10 @@ class Touches:
 
 def touches(kernel: Kernel) -> Touches:
     """The accesses of a kernel's turn to tensors."""
-    made = Touches()
+    touched = Touches()
     grid = {a.var for a in kernel.grid}
-    _walk(kernel.body, {}, grid, (), False, None, made)
-    return made
+    _walk(kernel.body, {}, grid, (), False, None, touched)
+    return touched
 
 
 def _walk(

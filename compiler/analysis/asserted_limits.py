@@ -41,8 +41,8 @@ def upper(expr: Expr, known: Iterable[Var], asserted: Sequence[Expr]) -> Expr | 
         if replaced is None:
             return None
         form = replaced
-    found = simplify(to_expr(form))
-    return None if is_runtime(found, known) else found
+    limit = simplify(to_expr(form))
+    return None if is_runtime(limit, known) else limit
 
 
 def _bounded(form: Linear, atom: Expr, facts: Iterable[Linear]) -> Linear | None:

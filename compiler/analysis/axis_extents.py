@@ -73,13 +73,13 @@ class Classes:
 
     def extents(self) -> Extents:
         """Where the elements that matter end, for the axes of which that is known."""
-        found: Extents = {}
+        by_tile: Extents = {}
         for axis in self._parent:
             root = self.find(axis)
             ends = self._ends.get(root, [])
             if root not in self._whole and ends and all(x == ends[0] for x in ends):
-                found[axis] = ends[0]
-        return found
+                by_tile[axis] = ends[0]
+        return by_tile
 
 
 def extents(kernel: Kernel) -> Extents:

@@ -35,10 +35,10 @@ SAME_ELEMENTS = (
 def packed_freely(kernel: Kernel) -> frozenset[Memory]:
     """The parameters of a kernel whose storage the compiler chooses."""
     wide = [m for m in kernel.tensors if is_open(m) and not m.dtype.is_low_bit]
-    found = {m for m in kernel.tensors if is_open(m) and m.dtype.is_low_bit}
+    packed = {m for m in kernel.tensors if is_open(m) and m.dtype.is_low_bit}
     if wide:
-        found |= _weights(kernel) & set(wide)
-    return frozenset(found)
+        packed |= _weights(kernel) & set(wide)
+    return frozenset(packed)
 
 
 def weight_dims(program: TileProgram, names: Collection[str]) -> set[str]:
@@ -72,10 +72,10 @@ def _becomes_operand(loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:
                 return True
             if isinstance(stmt, SAME_ELEMENTS):
                 wider = isinstance(stmt, ins.Cast) and stmt.out.type.dtype.bits > 8
-                found = (stmt.out, cast or wider)
-                if found not in seen:
-                    seen.add(found)
-                    open_.append(found)
+                operand = (stmt.out, cast or wider)
+                if operand not in seen:
+                    seen.add(operand)
+                    open_.append(operand)
     return False
 
 
@@ -121,12 +121,12 @@ def free_names(program: TileProgram) -> frozenset[str]:
     if isinstance(program, Kernel):
         return frozenset(m.name for m in packed_freely(program))
     assert isinstance(program, Program)
-    found: set[str] = set()
+    names: set[str] = set()
     for call in program.calls:
         free = packed_freely(call.kernel)
         pairs = zip(call.kernel.params, call.args, strict=True)
-        found |= {a.name for p, a in pairs if isinstance(a, Memory) and p in free}
-    return frozenset(found)
+        names |= {a.name for p, a in pairs if isinstance(a, Memory) and p in free}
+    return frozenset(names)
 
 
 def _marked(kernel: Kernel, params: set[Memory]) -> Kernel:

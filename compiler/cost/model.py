@@ -86,14 +86,14 @@ def predict(
 
 def call_dims(program: Program, call: Call, dims: Mapping[str, int]) -> dict[str, int]:
     """The dims of a called kernel, from the shapes that the program hands it."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for param, arg in zip(call.kernel.params, call.args, strict=True):
         if isinstance(param, Memory) and isinstance(arg, Memory):
             shape = extents(arg, dims)
             for extent, size in zip(param.shape, shape or (), strict=False):
                 if isinstance(extent, Var):
-                    found.setdefault(extent.name, size)
-    return found
+                    sizes.setdefault(extent.name, size)
+    return sizes
 
 
 @dataclass(frozen=True, slots=True)

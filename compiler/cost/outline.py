@@ -57,15 +57,17 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
     atoms = _Atoms(kernel, target, fed=_is_fed(kernel, target, threads))
     taken = dataclasses.replace(atoms.kernel(kernel), threads=threads)
     if target.linear_copies:
-        found = predict(taken, target, dims, turns=_TURNS)
+        predicted = predict(taken, target, dims, turns=_TURNS)
     else:
         shared = {kernel.name: min(_ring_bytes(kernel) * (_AHEAD + 1), _most_shared(target))}
-        found = predict(taken, target, dims, shared=shared, ahead=_AHEAD, turns=_TURNS)
-    idle = min(1.0, found.blocks / target.units)
-    own = [t * (1.0 if n in _SPREAD else idle) for n, t in found.terms.items() if n != "latency"]
+        predicted = predict(taken, target, dims, shared=shared, ahead=_AHEAD, turns=_TURNS)
+    idle = min(1.0, predicted.blocks / target.units)
+    own = [
+        t * (1.0 if n in _SPREAD else idle) for n, t in predicted.terms.items() if n != "latency"
+    ]
     if atoms.warpgroups:
         return Outline(overlapped(own), fed=True)
-    return Outline(found.seconds)
+    return Outline(predicted.seconds)
 
 
 _SPREAD = ("memory", "cache", "launch")
@@ -83,11 +85,11 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
         SoftwarePipeline(target),
         MemoryPlan(shared.bytes if shared else None),
     )
-    made: TileProgram = kernel
+    staged: TileProgram = kernel
     for step in passes:
-        made = step(made)
-    assert isinstance(made, Kernel)
-    return made
+        staged = step(staged)
+    assert isinstance(staged, Kernel)
+    return staged
 
 
 def _ring_bytes(kernel: Kernel) -> int:

@@ -36,7 +36,7 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
     run = reader.body((*before, *producers.body))
     own = reader.slots.slot(kernel.grid[0].var)
     slots = {reader.slots.slot(var): constant(value) for var, value in known.items()}
-    found: dict[Memory, set[tuple[Any, ...]]] = {}
+    starts_of: dict[Memory, set[tuple[Any, ...]]] = {}
     for block in range(blocks):
         frame: Frame = [None] * len(reader.slots.known)
         for slot, value in slots.items():
@@ -45,8 +45,8 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
         read: Read = []
         if run(frame, read):
             for memory, at in read:
-                found.setdefault(memory, set()).add(at)
-    return {memory: len(starts) for memory, starts in found.items()}
+                starts_of.setdefault(memory, set()).add(at)
+    return {memory: len(starts) for memory, starts in starts_of.items()}
 
 
 @dataclass(frozen=True, slots=True)

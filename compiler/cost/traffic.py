@@ -24,7 +24,7 @@ def grid_variables(kernel: Kernel) -> dict[Memory, frozenset[int]]:
     """The axes of the grid that decide which part of each global memory a turn touches."""
     number = {axis.var: i for i, axis in enumerate(kernel.grid)}
     depends: dict[Var, frozenset[int]] = {v: frozenset((i,)) for v, i in number.items()}
-    found: dict[Memory, frozenset[int]] = {}
+    variables: dict[Memory, frozenset[int]] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, ins.Let):
             depends[stmt.var] = _axes(free_vars(stmt.value), depends)
@@ -35,9 +35,9 @@ def grid_variables(kernel: Kernel) -> dict[Memory, frozenset[int]]:
         for region in regions(stmt):
             if region.memory.role is not Role.BUFFER:
                 read = frozenset(v for a in region.axes for v in free_vars(a.start))
-                known = found.get(region.memory, frozenset())
-                found[region.memory] = known | _axes(read, depends)
-    return found
+                known = variables.get(region.memory, frozenset())
+                variables[region.memory] = known | _axes(read, depends)
+    return variables
 
 
 def _axes(variables: frozenset[Var], depends: Mapping[Var, frozenset[int]]) -> frozenset[int]:
@@ -69,7 +69,7 @@ def device_bytes(
         for m in memories
     }
     stays = sum(own.values()) <= _SHARE * cache
-    found = {}
+    bytes_of = {}
     for memory in memories:
         whole = tensor_bytes(memory, dims)
         asked = per_block[memory.name] * turns
@@ -82,17 +82,17 @@ def device_bytes(
             moved = once * _repeats(axes.get(memory), counts, at_once)
         else:
             moved = own[memory] * waves
-        found[memory.name] = min(asked, max(once, moved)) if moved else 0.0
-    return found
+        bytes_of[memory.name] = min(asked, max(once, moved)) if moved else 0.0
+    return bytes_of
 
 
 def _distinct(axes: frozenset[int] | None, counts: tuple[int, ...], at_once: float) -> float:
     """How many distinct tiles so many blocks in a row touch."""
-    found = 1.0
+    count = 1.0
     for i in axes or ():
         below = prod(counts[i + 1 :])
-        found *= min(float(counts[i]), max(1.0, at_once / below))
-    return found
+        count *= min(float(counts[i]), max(1.0, at_once / below))
+    return count
 
 
 def _repeats(axes: frozenset[int] | None, counts: tuple[int, ...], at_once: float) -> float:

@@ -229,12 +229,12 @@ def _of(engines: Engines, site: Site) -> tuple[float, float, float, float, float
             return tensor, blocks * PARTITIONS / engines.vector, 0.0, 0.0, 0.0, 0.0
         case stmt if isinstance(stmt, _VIEWS):
             return (0.0,) * 6
-    made = tile_of(site.stmt)
-    place = placement_of(made.type.layout) if made is not None and made.type.layout else None
-    if made is None or place is None:
+    tile = tile_of(site.stmt)
+    place = placement_of(tile.type.layout) if tile is not None and tile.type.layout else None
+    if tile is None or place is None:
         return (0.0,) * 6
-    each = counts(place, made.type.shape)[1]
-    vector = chunks(place, made.type.shape) * max(64, each) / engines.vector
+    each = counts(place, tile.type.shape)[1]
+    vector = chunks(place, tile.type.shape) * max(64, each) / engines.vector
     return 0.0, vector, 0.0, 0.0, 0.0, 0.0
 
 

@@ -68,7 +68,7 @@ def _multiplied(loop: ins.For) -> int:
 
 def _matrix(loop: ins.For, target: Target) -> float:
     """Matrix instructions of all warps in one iteration."""
-    found = 0.0
+    seconds = 0.0
     for stmt in walk(loop.body):
         atom = target.atom(stmt.atom) if isinstance(stmt, ins.Dot) and stmt.atom else None
         if atom is None or not isinstance(stmt, ins.Dot):
@@ -77,5 +77,5 @@ def _matrix(loop: ins.For, target: Target) -> float:
         copies = layout.replication if layout is not None else 1
         each = atom.m * atom.n * atom.k
         count = prod(stmt.out.type.shape) * stmt.a.type.shape[-1] * copies / each
-        found += count * (atom.threads // target.warp_size)
-    return found
+        seconds += count * (atom.threads // target.warp_size)
+    return seconds

@@ -69,12 +69,12 @@ def rings_of(kernel: Kernel) -> dict[Memory, Ring]:
     """The rings that producer warps fill."""
     specialized = [s for s in kernel.body if isinstance(s, ins.WarpSpecialize)]
     copies = [s for a in specialized for s in walk(a.body) if isinstance(s, ins.CopyAsync)]
-    found = {}
+    rings = {}
     for copy in copies:
         slots = constant(copy.dst.memory.shape[0])
         if slots is not None and copy.src.memory.role is not Role.BUFFER:
-            found[copy.dst.memory] = Ring(int(slots), region_bytes(copy.src))
-    return found
+            rings[copy.dst.memory] = Ring(int(slots), region_bytes(copy.src))
+    return rings
 
 
 class _Walk:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -48,43 +46,3 @@ class Diagnostic:
     hint: str | None = None
     labels: tuple[Label, ...] = ()
     severity: Severity = Severity.ERROR
-
-
-class DiagnosticError(Exception):
-    """One or more diagnostics that stop the work; never shown with a traceback."""
-
-    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics = tuple(diagnostics)
-        super().__init__("\n".join(_line(d) for d in self.diagnostics))
-
-    def __reduce__(self) -> tuple[type[DiagnosticError], tuple[tuple[Diagnostic, ...]]]:
-        return type(self), (self.diagnostics,)  # another process gets all of it
-
-    def at(self, loc: Loc | None) -> DiagnosticError:
-        """The same diagnostics, those that have no place yet at this one."""
-        return DiagnosticError(
-            d if d.loc is not None else dataclasses.replace(d, loc=loc) for d in self.diagnostics
-        )
-
-    def within(self, frame: Label) -> DiagnosticError:
-        """The same diagnostics with one more label: the call that they happened in."""
-        return DiagnosticError(
-            dataclasses.replace(d, labels=(*d.labels, frame)) for d in self.diagnostics
-        )
-
-
-def _line(diagnostic: Diagnostic) -> str:
-    place = f"{diagnostic.loc}: " if diagnostic.loc else ""
-    return f"{place}{diagnostic.severity.value}[{diagnostic.code}]: {diagnostic.message}"
-
-
-def error(
-    code: str,
-    message: str,
-    loc: Loc | None = None,
-    *,
-    hint: str | None = None,
-    labels: tuple[Label, ...] = (),
-) -> DiagnosticError:
-    """Make a DiagnosticError with one diagnostic, ready to be raised."""
-    return DiagnosticError([Diagnostic(code, message, loc, hint, labels)])

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from dslc.compiler.diagnostics.diagnostic import Diagnostic, Loc, Severity
-from dslc.compiler.diagnostics.sarif import sarif
 from dslc.compiler.diagnostics.snippet import Sources, snippet
 
 Format: TypeAlias = Literal["human", "json", "sarif"]
@@ -31,19 +30,22 @@ def render(
 ) -> str:
     """The text of some diagnostics, ending in a newline; empty for none (SARIF: an empty run).
 
-    `sources` maps file names to texts; another file is read where it can be. `json` gives one object
+    `sources` maps file names to texts; another file is read where it can be, and of names such as
+    `<python-input-3>` what Python's linecache knows. `json` gives one object
     a line: code, severity, message, hint, the place (file, line, col, end_line, end_col, each None
     where there is none) and labels (a place and a text each).
     """
-    found = list(diagnostics)
+    listed = list(diagnostics)
     match format:
         case "human":
             texts = Sources(sources)
-            return "\n".join(_human(d, texts, color) for d in found)
+            return "\n".join(_human(d, texts, color) for d in listed)
         case "json":
-            return "".join(json.dumps(_fields(d)) + "\n" for d in found)
+            return "".join(json.dumps(_fields(d)) + "\n" for d in listed)
         case "sarif":
-            return json.dumps(sarif(found), indent=2) + "\n"
+            from dslc.compiler.diagnostics.sarif import sarif
+
+            return json.dumps(sarif(listed), indent=2) + "\n"
 
 
 def _human(diagnostic: Diagnostic, sources: Sources, color: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -106,6 +107,8 @@ def _is_joining(character: str) -> bool:
 
 
 def _read(file: str) -> str | None:
+    if file.startswith("<"):  # a notebook's cell, a line at a prompt
+        return "".join(linecache.getlines(file)) or None
     try:
         with Path(file).open("rb") as stream:
             return stream.read(_LARGEST).decode("utf-8", errors="replace")

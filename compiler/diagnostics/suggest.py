@@ -22,8 +22,8 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     # difflib takes quadratic time: a name of thousands of letters is nobody's typing error.
     if len(name) > 80:
         return None
-    found = difflib.get_close_matches(name, [c for c in known if c != name], n=1, cutoff=0.6)
-    return found[0] if found else None
+    nearest = difflib.get_close_matches(name, [c for c in known if c != name], n=1, cutoff=0.6)
+    return nearest[0] if nearest else None
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:

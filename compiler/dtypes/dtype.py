@@ -128,6 +128,6 @@ def all_dtypes() -> tuple[DType, ...]:
         for bits in range(3, 9)
         for exponent in range(1, bits)
     ]
-    found = [_known(n) for n in names]
-    found += [BOOL, F16, BF16, TF32, F32, F64, E8M0]
-    return tuple(sorted(found, key=lambda d: d.bits))
+    dtypes = [_known(n) for n in names]
+    dtypes += [BOOL, F16, BF16, TF32, F32, F64, E8M0]
+    return tuple(sorted(dtypes, key=lambda d: d.bits))

@@ -37,8 +37,8 @@ def to_ml_dtypes(dtype: DType) -> np.dtype[Any] | None:
     """The type of the ml_dtypes package with the same values, or None where it has none."""
     import ml_dtypes
 
-    found = getattr(ml_dtypes, _ML_NAMES.get(dtype.name, ""), None)
-    return None if found is None else np.dtype(found)
+    scalar_type = getattr(ml_dtypes, _ML_NAMES.get(dtype.name, ""), None)
+    return None if scalar_type is None else np.dtype(scalar_type)
 
 
 @functools.cache
@@ -56,9 +56,9 @@ def storage_dtype(dtype: DType) -> np.dtype[Any]:
     if dtype.is_float and dtype.bits <= 8:
         return np.dtype(np.uint8)
     if dtype.name == "bf16":
-        found = to_ml_dtypes(dtype)
-        assert found is not None
-        return found
+        small = to_ml_dtypes(dtype)
+        assert small is not None
+        return small
     if dtype.name == "f16":
         return np.dtype(np.float16)
     return value_dtype(dtype)

@@ -87,11 +87,11 @@ def _check_range(p: Memory, codes: Array) -> None:
     if not (p.dtype.is_low_bit and p.dtype.is_integer):
         return
     low, high = p.dtype.integer_range
-    for found in (int(codes.min()), int(codes.max())):
-        if not low <= found <= high:
+    for code in (int(codes.min()), int(codes.max())):
+        if not low <= code <= high:
             raise error(
                 "DSL0756",
-                f"argument {p.name} holds {found}, which is no value of {p.dtype} ({low} to {high})",
+                f"argument {p.name} holds {code}, which is no value of {p.dtype} ({low} to {high})",
                 p.loc,
             )
 
@@ -146,11 +146,11 @@ def bind(
     """The values of dims and scalar parameters, by variable."""
     strides = {n: [s // a.itemsize for s in a.strides] for n, a in arrays.items()}
     whole = {v.name: x for v, x in scalars.items() if v.dtype.is_integer}
-    found = bind_dims(params, shapes, strides, whole)
+    bound = bind_dims(params, shapes, strides, whole)
     for dim in dims:
-        if dim.name not in found:
+        if dim.name not in bound:
             raise error("DSL0754", f"no argument gives the dim {dim.name}")
-    return {**scalars, **{d: found[d.name] for d in dims}}
+    return {**scalars, **{d: bound[d.name] for d in dims}}
 
 
 def _may_be_packed(p: Memory, array: Array) -> bool:

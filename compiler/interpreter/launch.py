@@ -133,11 +133,11 @@ class Grid:
 
     def indices(self, number: int) -> tuple[int, ...]:
         """The values of the grid's variables in a turn."""
-        found: list[int] = []
+        digits: list[int] = []
         for axis in reversed(self.axes):
             number, at = divmod(number, len(axis))
-            found.append(axis[at])
-        return tuple(reversed(found))
+            digits.append(axis[at])
+        return tuple(reversed(digits))
 
     def title(self, number: int) -> str:
         """How diagnostics name a turn."""

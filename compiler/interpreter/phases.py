@@ -48,12 +48,12 @@ class Phases:
 
     def at(self, key: Key, loc: Loc | None) -> Phase:
         """DSL0612 where no barrier was initialised."""
-        found = self.all.get(key)
-        if found is None:
+        phase = self.all.get(key)
+        if phase is None:
             name = key[0].name
             text = f"element {list(key[1])} of {name} is used as a barrier before it is one"
             raise error("DSL0612", text, loc, hint="initialise the barriers first")
-        return found
+        return phase
 
     def check_over(self, title: str) -> None:
         """DSL0605 for a bulk copy whose phase never ended."""

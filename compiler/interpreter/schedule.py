@@ -89,7 +89,7 @@ def run_flows(
 
 def _woken(waiting: dict[Key, list[_Waiting]], changed: list[Key]) -> list[_Waiting]:
     """The turns whose semaphore has its value now, taken from those that wait."""
-    found: list[_Waiting] = []
+    woken: list[_Waiting] = []
     for memory, element in dict.fromkeys(changed):
         keys = [(memory, element)]
         if element is None:
@@ -98,11 +98,11 @@ def _woken(waiting: dict[Key, list[_Waiting]], changed: list[Key]) -> list[_Wait
             parts: tuple[list[_Waiting], list[_Waiting]] = ([], [])
             for w in waiting.pop(key, ()):
                 parts[w.blocked.is_ready()].append(w)
-            found += parts[True]
+            woken += parts[True]
             if parts[False]:
                 waiting[key] = parts[False]
     changed.clear()
-    return found
+    return woken
 
 
 def _deadlock(frames: list[Frame]) -> Exception:

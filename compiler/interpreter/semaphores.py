@@ -42,8 +42,8 @@ def wait_flow(scope: Scope, i: ins.SemaphoreWait) -> Flow:
         window, wanted = windows(f, tensor.shape), value(f)
 
         def is_ready() -> bool:
-            found = default if window.empty else decode(tensor.codes[window.index], dtype)
-            return bool(found == wanted)
+            value = default if window.empty else decode(tensor.codes[window.index], dtype)
+            return bool(value == wanted)
 
         while not is_ready():
             turn.waiting = site

@@ -48,10 +48,10 @@ class Tensor:
 
     def get(self, index: Index) -> Array:
         """The codes at an index; a copy unless the tensor is frozen."""
-        found = self.codes[index]
-        if self.frozen or not isinstance(found, np.ndarray) or found.base is None:
-            return np.asarray(found)
-        return found.copy()
+        codes = self.codes[index]
+        if self.frozen or not isinstance(codes, np.ndarray) or codes.base is None:
+            return np.asarray(codes)
+        return codes.copy()
 
     def put(self, index: Index, codes: Array) -> None:
         """Set the codes at an index."""

@@ -44,14 +44,14 @@ class Window:
     @property
     def only(self) -> tuple[int, ...] | None:
         """The index of the one element that is touched, None where there are several."""
-        found: list[int] = []
+        numbers: list[int] = []
         for i in self.index:
             if isinstance(i, slice) and i.stop - i.start > i.step:
                 return None
             if isinstance(i, np.ndarray) and i.size != 1:
                 return None
-            found.append(i.start if isinstance(i, slice) else int(i))
-        return None if self.empty else tuple(found)
+            numbers.append(i.start if isinstance(i, slice) else int(i))
+        return None if self.empty else tuple(numbers)
 
     def element(self, bad: Array) -> tuple[int, ...]:
         """The index in the memory of the first element that `bad` (bool, as memory[index]) marks."""

@@ -291,12 +291,12 @@ def fresh_name(hint: str, taken: set[str]) -> str:
 
 def scalar_names(kernel: Kernel) -> set[str]:
     """The names of every scalar and dim of a kernel."""
-    found = {d.name for d in kernel.dims} | {name for name, _ in kernel.fixed}
-    found |= {p.name for p in kernel.params if isinstance(p, Var)}
-    found |= {a.var.name for a in kernel.grid}
+    names = {d.name for d in kernel.dims} | {name for name, _ in kernel.fixed}
+    names |= {p.name for p in kernel.params if isinstance(p, Var)}
+    names |= {a.var.name for a in kernel.grid}
     for stmt in walk(kernel.body):
-        found |= {n.name for n in (*results(stmt), *inner_names(stmt)) if isinstance(n, Var)}
-    return found
+        names |= {n.name for n in (*results(stmt), *inner_names(stmt)) if isinstance(n, Var)}
+    return names
 
 
 def with_body(kernel: Kernel, body: Body) -> Kernel:

@@ -75,13 +75,13 @@ class Field:
 
 
 def _fields(kind: type[Instruction]) -> tuple[Field, ...]:
-    found = []
+    fields = []
     for f in dataclasses.fields(kind):
         annotation = str(f.type)
         part = Part.RESULT if f.name == "out" else _PARTS[annotation]
         optional = f.default is not dataclasses.MISSING
-        found.append(Field(f.name, part, annotation, optional, f.default if optional else None))
-    return tuple(found)
+        fields.append(Field(f.name, part, annotation, optional, f.default if optional else None))
+    return tuple(fields)
 
 
 _FIELDS: dict[type, tuple[Field, ...]] = {kind: _fields(kind) for kind in INSTRUCTIONS}
@@ -127,8 +127,8 @@ def results(stmt: Stmt) -> tuple[Name, ...]:
     """The tiles and scalars that may be read after the statement."""
     if isinstance(stmt, ins.For | ins.While | ins.If | ins.WarpSpecialize):
         return tuple(h.result for h in handed(stmt))
-    found = [getattr(stmt, n) for n in _DEFINING[type(stmt)]]
-    return tuple(r for r in found if r is not None)
+    defined = [getattr(stmt, n) for n in _DEFINING[type(stmt)]]
+    return tuple(r for r in defined if r is not None)
 
 
 def tile_of(stmt: Stmt) -> Value | None:
@@ -198,8 +198,8 @@ def regions(stmt: Stmt) -> tuple[Region, ...]:
     """The regions of memory that the statement touches itself."""
     if isinstance(stmt, ins.For | ins.While | ins.If | ins.WarpSpecialize):
         return ()
-    found = (getattr(stmt, n) for n in _REGIONS[type(stmt)])
-    return tuple(region for region in found if region is not None)
+    present = (getattr(stmt, n) for n in _REGIONS[type(stmt)])
+    return tuple(region for region in present if region is not None)
 
 
 def memories(stmt: Stmt) -> tuple[Memory, ...]:
@@ -268,12 +268,12 @@ def definitions(body: Iterable[Stmt]) -> Mapping[Name, Stmt]:
 
 def users(body: Iterable[Stmt]) -> Mapping[Name, list[Stmt]]:
     """The statements that read a tile or scalar, one entry a mention."""
-    found: defaultdict[Name, list[Stmt]] = defaultdict(list)
+    readers: defaultdict[Name, list[Stmt]] = defaultdict(list)
     for stmt in walk(body):
         for use in uses_of(stmt):
             for name in names_in(use):
-                found[name].append(stmt)
-    return found
+                readers[name].append(stmt)
+    return readers
 
 
 def use_counts(body: Iterable[Stmt]) -> Counter[Name]:

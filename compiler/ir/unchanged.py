@@ -24,5 +24,5 @@ def replaced(node: T, **changes: object) -> T:
     """`dataclasses.replace`, or the node itself where nothing changes."""
     if all(getattr(node, name) is value for name, value in changes.items()):
         return node
-    found: T = dataclasses.replace(node, **changes)  # type: ignore[type-var]
-    return found
+    changed: T = dataclasses.replace(node, **changes)  # type: ignore[type-var]
+    return changed

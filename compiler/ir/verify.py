@@ -254,8 +254,8 @@ class _KernelVerifier:
         self._body(stmt.otherwise, [j.otherwise for j in stmt.joined])
 
     def _warp_specialize(self, stmt: ins.WarpSpecialize) -> None:
-        found = [s for s in walk(self.kernel.body) if isinstance(s, ins.WarpSpecialize)]
-        if len(found) > 1 or stmt not in self.kernel.body:
+        specialized = [s for s in walk(self.kernel.body) if isinstance(s, ins.WarpSpecialize)]
+        if len(specialized) > 1 or stmt not in self.kernel.body:
             raise self.fail("DSL0416", "a warp_specialize stands once, right in a kernel's body")
         if stmt.warps < 1 or (stmt.registers or 1) < 1:
             raise self.fail("DSL0416", "a warp_specialize has at least one warp, and a register")
@@ -273,8 +273,8 @@ class _KernelVerifier:
 
     def _one_type(self, name: Name, types: list[TileType | DType]) -> None:
         if any(t != types[0] for t in types):
-            found = ", ".join(dict.fromkeys(_type_text(t) for t in types))
-            raise self.fail("DSL0417", f"{_called(name)} is handed on with other types: {found}")
+            listed = ", ".join(dict.fromkeys(_type_text(t) for t in types))
+            raise self.fail("DSL0417", f"{_called(name)} is handed on with other types: {listed}")
 
 
 def _expr_rule(node: Expr) -> Fail | None:

@@ -83,8 +83,8 @@ def extents(memory: Memory, dims: Mapping[str, int]) -> tuple[int, ...] | None:
         for var in free_vars(extent)
         if var.name in dims
     }
-    found = tuple(value_of(extent, known) for extent in memory.shape)
-    return None if None in found else tuple(n for n in found if n is not None)
+    sizes = tuple(value_of(extent, known) for extent in memory.shape)
+    return None if None in sizes else tuple(n for n in sizes if n is not None)
 
 
 def checked_axes(kernel: Kernel) -> tuple[int, int]:
@@ -107,10 +107,10 @@ def sampled(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
 
 def value_of(expr: Expr, known: Mapping[Var, Expr]) -> int | None:
     """The number that an expression is where these variables are known; None where it is open."""
-    found = evaluate(expr, known)
-    if found is None:
-        found = constant(substitute(expr, known))
-    return None if found is None else int(found)
+    number = evaluate(expr, known)
+    if number is None:
+        number = constant(substitute(expr, known))
+    return None if number is None else int(number)
 
 
 def range_of(

@@ -47,11 +47,11 @@ def addresses(
                 f"shape {list(memory.shape)}",
             )
     table = tile.table()
-    found: NDArray[np.int64] = (
+    numbers: NDArray[np.int64] = (
         local_numbers(memory, [table[..., d] + start[d] for d in range(memory.rank)])
         + 0 * table[..., 0]
     )
-    return found
+    return numbers
 
 
 def contiguity(

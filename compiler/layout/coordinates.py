@@ -85,7 +85,7 @@ def _moved(s: Swizzle, cells: Sequence[Cell]) -> Swizzle | None:
 
 def _place(cells: Sequence[Cell], axis: int, unit: int, size: int) -> tuple[int, int] | None:
     for cell in cells:
-        found = cell.place(axis, unit, size)
-        if found is not None:
-            return found
+        placed = cell.place(axis, unit, size)
+        if placed is not None:
+            return placed
     return None

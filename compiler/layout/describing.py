@@ -47,9 +47,13 @@ def describe(
     lines.append(("access", f"{width} elements, {width * bits} bits at once, in {where}"))
     if memory is not None and banks is not None:
         for name, store in (("load", False), ("store", True)):
-            found = bank_conflicts(layout, memory, bits, banks, store=store)
-            free = "free of bank conflicts" if found.ways == 1 else f"{found.ways}-way conflicts"
-            lines.append((name, f"{free}: {found.cycles} cycles for {found.phases} phases"))
+            conflicts = bank_conflicts(layout, memory, bits, banks, store=store)
+            free = (
+                "free of bank conflicts"
+                if conflicts.ways == 1
+                else f"{conflicts.ways}-way conflicts"
+            )
+            lines.append((name, f"{free}: {conflicts.cycles} cycles for {conflicts.phases} phases"))
     return "".join(f"{name:<10}{text}\n" for name, text in lines)
 
 

@@ -16,18 +16,18 @@ def divide(h: Layout, g: Layout) -> Layout:
     For layouts without swizzles f is found whenever it exists. A swizzle of h belongs to f where its
     digits lie above g's tile.
     """
-    found = _divide(h, g)
-    if isinstance(found, str):
-        raise error("DSL0303", f"{h} cannot be divided by {g}: {found}")
-    return found
+    quotient = _divide(h, g)
+    if isinstance(quotient, str):
+        raise error("DSL0303", f"{h} cannot be divided by {g}: {quotient}")
+    return quotient
 
 
 def left_divide(h: Layout, f: Layout) -> Layout:
     """The g with h == f * g; DSL0303 says why there is none."""
-    found = _left_divide(h, f)
-    if isinstance(found, str):
-        raise error("DSL0303", f"{f} is no left factor of {h}: {found}")
-    return found
+    quotient = _left_divide(h, f)
+    if isinstance(quotient, str):
+        raise error("DSL0303", f"{f} is no left factor of {h}: {quotient}")
+    return quotient
 
 
 def divisible(h: Layout, g: Layout) -> bool:

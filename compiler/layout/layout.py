@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.interned import Interned
@@ -43,6 +43,7 @@ class Layout(Interned):
     local_modes: Modes
     swizzles: tuple[Swizzle, ...] = ()
     _hash: int | None = field(init=False, default=None)  # known once it is asked for
+    picture: ClassVar[Callable[[Layout], str | None]]  # svg.py draws it
 
     @staticmethod
     def identity(  # type: ignore[override]
@@ -53,6 +54,10 @@ class Layout(Interned):
     ) -> tuple[Hashable, ...]:
         """The canonical form but for swizzles."""
         return shape, coalesce_modes(spatial), coalesce_modes(local), swizzles
+
+    def _repr_html_(self) -> str | None:
+        """The picture of the layout, for notebooks; None where it is too large for one."""
+        return self.picture()
 
     def __post_init__(self) -> None:
         self._check()

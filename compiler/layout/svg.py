@@ -105,3 +105,10 @@ def _color(thread: int) -> str:
 def _corners(layout: Layout) -> list[tuple[int, ...]]:
     """Indices among which the longest label is: the last element of every thread's numbering."""
     return [layout.index(layout.threads - 1, layout.locals - 1), tuple(n - 1 for n in layout.shape)]
+
+
+def _picture(layout: Layout) -> str | None:
+    return render_svg(layout) if layout.elements <= MAX_CELLS else None
+
+
+Layout.picture = _picture

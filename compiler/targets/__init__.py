@@ -34,12 +34,13 @@ def remove(family: str) -> None:
 
 def find_target(name: str) -> Target:
     """The target of that name, such as `cuda:sm_90a`; DSL0901 where there is none."""
-    found = TARGETS.get(name)
-    if found is not None:
-        return found
+    target = TARGETS.get(name)
+    if target is not None:
+        return target
     family = [t for t in TARGETS if t.split(":")[0] == name.split(":", maxsplit=1)[0]]
     listed = f"the targets are {', '.join(family or TARGETS)}"
-    hint = did_you_mean(name, TARGETS) or listed
+    near = did_you_mean(name, TARGETS)
+    hint = f"{near} {listed}" if near else listed
     raise error("DSL0901", f"there is no target {name!r}", hint=hint)
 
 

@@ -122,5 +122,5 @@ class Target:
 
     def atom(self, name: str) -> Atom | None:
         """The atom of that name; with the suffix `.swap`, the atom on exchanged operands."""
-        found = next((a for a in self.atoms if a.name == name.removesuffix(SWAP)), None)
-        return found.swapped if found is not None and name.endswith(SWAP) else found
+        named = next((a for a in self.atoms if a.name == name.removesuffix(SWAP)), None)
+        return named.swapped if named is not None and name.endswith(SWAP) else named

@@ -46,15 +46,15 @@ def divisor_facts(
     `counts` are dims that only count rows: no row is longer for them, and kernels that rely on smaller
     divisors of them would be many and no faster.
     """
-    found = []
+    facts = []
     for dim in dims if target.divisors else ():
         size = sizes(dim)
         if size is not None:
             told = target.divisors[:1] if dim in counts else target.divisors
             best = max((d for d in told if size % d == 0), default=1)
             if best > 1:
-                found.append((dim, best))
-    return tuple(found)
+                facts.append((dim, best))
+    return tuple(facts)
 
 
 def counting(shapes: Iterable[Sequence[Collection[str]]]) -> frozenset[str]:
@@ -77,8 +77,8 @@ def with_facts(program: TileProgram, facts: Facts, target: Target) -> TileProgra
     if isinstance(program, Kernel):
         return _aligned(program, aligned)
     params = {p: _placed(p, aligned) for p in program.params if isinstance(p, Memory)}
-    made: dict[tuple[object, ...], Kernel] = {}
-    calls = tuple(_informed(call, params, known, target, made) for call in program.calls)
+    kernels: dict[tuple[object, ...], Kernel] = {}
+    calls = tuple(_informed(call, params, known, target, kernels) for call in program.calls)
     moved = tuple(params[p] if isinstance(p, Memory) else p for p in program.params)
     return dataclasses.replace(program, params=moved, calls=calls)
 

@@ -64,8 +64,8 @@ def prepare(
         if parameter.dims is None:
             ready[parameter.name] = scalar(parameter, value)
         else:
-            found = find(parameter, value)
-            ready[parameter.name] = tensor(parameter, value) if found is None else found
+            array = find(parameter, value)
+            ready[parameter.name] = tensor(parameter, value) if array is None else array
             _check_rank(parameter, ready[parameter.name])
     arrays = {name: a for name, a in ready.items() if isinstance(a, np.ndarray)}
     refuse_overlaps({p.name: p.mode for p in parameters}, arrays, share_elements)
@@ -200,8 +200,8 @@ def told_dim(parameter: Parameter, array: Array, dim: str) -> int | None:
     if array.ndim != parameter.rank:
         return None
     extents = zip(parameter.dims or (), array.shape, strict=True)
-    found = (dim_of(extent, dim, size) for extent, size in extents)
-    return next((n for n in found if n is not None), None)
+    told = (dim_of(extent, dim, size) for extent, size in extents)
+    return next((n for n in told if n is not None), None)
 
 
 def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> dict[str, int]:

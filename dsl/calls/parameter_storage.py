@@ -85,8 +85,10 @@ def give_back(parameter: Parameter, stored: Param, packed: Array, codes: Array) 
     """What a kernel wrote to bytes that were made of a call's codes, to the codes."""
     if packed is codes or stored.packed is None:
         return  # the caller's own bytes
-    found = packing.unpack(packed, stored.packed, codes.shape)
-    codes[...] = found.view(codes.dtype) if parameter.dtype.is_float else found.astype(codes.dtype)
+    codes_now = packing.unpack(packed, stored.packed, codes.shape)
+    codes[...] = (
+        codes_now.view(codes.dtype) if parameter.dtype.is_float else codes_now.astype(codes.dtype)
+    )
 
 
 def _are_codes(

@@ -108,7 +108,7 @@ class Signature:
         dims: dict[str, int] = {}
         for name, value in options.items():
             if name in self.tunes:
-                config[name] = as_choice(name, value)
+                config[name] = as_choice(name, value, self.tunes[name])
             elif name in self.dims:
                 dims[name] = as_dim(name, value)
             elif name in OPTIONS:
@@ -141,8 +141,11 @@ def plain_number(value: object) -> object:
     return item() if item is not None and getattr(value, "ndim", None) == 0 else value
 
 
-def as_choice(name: str, value: object) -> object:
-    """The choice of a tune, with a dtype as the compiler's own; DSL0758 for what is no single value."""
+def as_choice(name: str, value: object, choices: Sequence[object] = ()) -> object:
+    """The choice of a tune, with a dtype as the compiler's own; DSL0758 for what is no single value.
+
+    `choices` are those that the error names.
+    """
     choice = plain_number(value)
     if isinstance(choice, DType):
         return parse_dtype(choice.name)
@@ -150,7 +153,9 @@ def as_choice(name: str, value: object) -> object:
         hash(choice)
     except TypeError:
         kind = type(choice).__name__
-        raise error("DSL0758", f"the tune {name} takes one choice, not a {kind}") from None
+        hint = f"the choices are {', '.join(map(str, choices))}" if choices else None
+        text = f"the tune {name} takes one choice, not a {kind}"
+        raise error("DSL0758", text, hint=hint) from None
     return choice
 
 

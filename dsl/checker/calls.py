@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dslc.checker import expressions, subscript
+from dslc.checker import subscript
 from dslc.checker.context import Context, expect_dtype, expect_memory
 from dslc.checker.failure import fail
 from dslc.checker.items import Builtin, Item, KernelName, UserFunction, describe
@@ -36,7 +36,7 @@ class Argument:
 
     def item(self) -> Item:
         """Whatever it is."""
-        return expressions.evaluate(self.c, self.node)
+        return self.c.evaluate(self.node)
 
     def tile(self) -> Value:
         """A tile; scalars are refused."""
@@ -92,12 +92,11 @@ class Argument:
         """A region of a tensor or buffer: `t[...]`, or `t` for all of it."""
         node = self.node
         target = node.value if isinstance(node, tree.Subscript) else node
-        item = expressions.evaluate(self.c, target)
+        item = self.c.evaluate(target)
         memory = expect_memory(item, self.loc)
         if not isinstance(node, tree.Subscript | tree.Name):
             fail("DSL0212", f"{self.name} must be a region such as t[i : i + B]", self.loc)
-        evaluate = expressions.index_evaluator(self.c)
-        return subscript.access(self.c, memory, node, evaluate, layout, gathered)
+        return subscript.access(self.c, memory, node, self.c.evaluate_index, layout, gathered)
 
 
 Handler = Callable[..., Item]
@@ -118,7 +117,7 @@ def call(c: Context, node: tree.Call) -> Item:
         fail("DSL0215", f"{node.function.id} stands only after `for ... in`", node.loc)
     if isinstance(node.function, tree.Name) and node.function.id == "grid":
         fail("DSL0215", "grid(...) stands once in a kernel, before its turns do anything", node.loc)
-    target = expressions.evaluate(c, node.function)
+    target = c.evaluate(node.function)
     match target:
         case Builtin(name) if name in FUNCTIONS and not _is_layout_call(c, name, node):
             return _call_builtin(c, name, node)
@@ -237,7 +236,7 @@ def _is_layout(c: Context, node: tree.Expr) -> bool:
 
 
 def _layout_value(c: Context, node: tree.Expr) -> Any:
-    item = expressions.evaluate(c, node)
+    item = c.evaluate(node)
     return _plain(c, item, node.loc)
 
 
@@ -274,7 +273,7 @@ def _compose(c: Context, node: tree.Call) -> Layout:
         hint = f"write {name}(...)" if name in FUNCTIONS else did_you_mean(name, FUNCTIONS)
         if owner.id not in c.names and owner.id not in c.outer:
             fail("DSL0201", f"the name {owner.id} is not known here", owner.loc, hint=hint)
-    left = expressions.evaluate(c, owner)
+    left = c.evaluate(owner)
     if not isinstance(left, Layout):
         hint = f"write {name}(x, ...)" if name in FUNCTIONS else did_you_mean(name, FUNCTIONS)
         fail("DSL0219", f"{describe(left)} has no method {name}", node.loc, hint=hint)
@@ -313,19 +312,17 @@ def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     c.inline(node.loc)
     defaulted = f.params[len(f.params) - len(f.defaults) :]
     found = bind(node, f.name, list(f.params), set(f.params) - set(defaulted))
-    values = {p: expressions.evaluate(c, e) for p, e in found.items()}
+    values = {p: c.evaluate(e) for p, e in found.items()}
     outer = (c.names, c.outer, c.calls)
     c.outer = target.scope.names
     c.names = {}
     for name, default in zip(defaulted, f.defaults, strict=True):
         if name not in values:
-            values[name] = expressions.evaluate(c, default)
+            values[name] = c.evaluate(default)
     c.names = values
     c.calls = (*c.calls, f.name)
     try:
-        from dslc.checker.statements import run_function
-
-        return run_function(c, f)
+        return c.elaborators.function(c, f)
     except DiagnosticError as e:
         raise e.within(Label(node.loc, f"in the call of {f.name}")) from None
     finally:

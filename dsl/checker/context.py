@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,8 +19,21 @@ from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 
+MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
+
+
+@dataclass(frozen=True, slots=True)
+class Elaborators:
+    """What elaborates the trees within a tree: a call has expressions, and a function has statements.
+
+    The modules of calls and loops reach those above them through it.
+    """
+
+    expression: Callable[[Context, tree.Expr, bool], Item]  # True for a subscript or a range
+    statements: Callable[[Context, tuple[tree.Statement, ...]], None]
+    function: Callable[[Context, tree.Function], Item]  # its body, the parameters being bound
 
 
 @dataclass(slots=True)
@@ -34,6 +47,7 @@ class Context:
     """
 
     outer: dict[str, Item]
+    elaborators: Elaborators
     emit: Emitter = field(default_factory=Emitter)
     names: dict[str, Item] = field(default_factory=dict)
     dims: dict[str, ex.Var] = field(default_factory=dict)
@@ -47,13 +61,21 @@ class Context:
     totals: set[Value] = field(default_factory=set)
     inlined: int = 0
 
+    def evaluate(self, node: tree.Expr, *, index: bool = False) -> Item:
+        """The item that an expression stands for; `index` as in `expressions.evaluate`."""
+        return self.elaborators.expression(self, node, index)
+
+    def evaluate_index(self, node: tree.Expr) -> Item:
+        """The same for the bounds of slices."""
+        return self.elaborators.expression(self, node, True)
+
     def inline(self, loc: Loc) -> None:
         """Count a call or a statement of a function: what calls double is more than a source shows."""
         self.inlined += 1
         if self.inlined > MAX_INLINED:
             fail(
                 "DSL0232",
-                f"functions come to more than {MAX_INLINED} statements here",
+                f"functions and static loops come to more than {MAX_INLINED} statements here",
                 loc,
                 hint="a call is replaced by its function's body: keep its value in a name, "
                 "or repeat it in a loop",

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from dslc.checker import arithmetic, calls, subscript
 from dslc.checker.arithmetic import OPERATORS, as_expr
-from dslc.checker.context import Context
+from dslc.checker.context import MAX_ITEMS, Context
 from dslc.checker.failure import fail
 from dslc.checker.items import Item, describe, is_number
 from dslc.compiler.diagnostics import Loc
@@ -111,10 +111,27 @@ def _binary(c: Context, node: tree.Binary, index: bool) -> Item:
     x, y = evaluate(c, node.left, index=index), evaluate(c, node.right, index=index)
     if index:
         x, y = arithmetic.widened(x), arithmetic.widened(y)
+    if isinstance(x, tuple) and (made := _list_operator(c, op, x, y, loc)) is not None:
+        return made
     layout = calls.layout_operator(c, op, x, y, loc)
     if layout is not None:
         return layout
     return arithmetic.binary(c.emit, OPERATORS[op], x, y, loc)
+
+
+def _list_operator(
+    c: Context, op: str, x: tuple[Item, ...], y: Item, loc: Loc
+) -> tuple[Item, ...] | None:
+    """`[a] * 4` and `[a] + [b]`, as Python has them."""
+    if op == "+" and isinstance(y, tuple):
+        count = len(x) + len(y)
+    elif op == "*" and isinstance(y, int) and not isinstance(y, bool):
+        count = len(x) * y
+    else:
+        return None
+    if count > MAX_ITEMS:
+        fail("DSL0232", f"a list has at most {MAX_ITEMS} items, not {count}", loc)
+    return (*x, *y) if isinstance(y, tuple) else x * y
 
 
 def _logical(c: Context, op: str, node: tree.Binary) -> Item:
@@ -188,27 +205,23 @@ def select(truth: ex.Expr, x: Item, y: Item, loc: Loc) -> Item:
     )
 
 
-def index_evaluator(c: Context) -> subscript.Evaluate:
-    """`evaluate` for the bounds of slices."""
-    return lambda node: evaluate(c, node, index=True)
-
-
 def _subscript(c: Context, node: tree.Subscript) -> Item:
     item = evaluate(c, node.value)
     if isinstance(item, Memory):
         subscript.check_readable(item, node.loc)
-        return subscript.read(c, subscript.access(c, item, node, index_evaluator(c)))
+        return subscript.read(c, subscript.access(c, item, node, c.evaluate_index))
     if isinstance(item, Value):
         return subscript.extract(c, item, node, lambda e: evaluate(c, e))
     if isinstance(item, tuple):
-        return _element(c, item, node)
+        return item[list_index(c, item, node)]
     fail("DSL0212", f"{describe(item)} cannot be subscripted", node.loc)
 
 
-def _element(c: Context, items: tuple[Item, ...], node: tree.Subscript) -> Item:
+def list_index(c: Context, items: tuple[Item, ...], node: tree.Subscript) -> int:
+    """The element of a list that a subscript names, counted from 0."""
     if len(node.items) != 1 or isinstance(node.items[0], tree.Slice):
         fail("DSL0212", "a list takes one integer subscript", node.loc)
     at = c.integer(evaluate(c, node.items[0]), node.loc, "the subscript of a list")
     if not -len(items) <= at < len(items):
         fail("DSL0212", f"subscript {at} is outside a list of {len(items)}", node.loc)
-    return items[at]
+    return at % len(items)

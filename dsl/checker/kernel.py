@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dslc.checker import loops, signature, statements
 from dslc.checker.accumulate import in_place
 from dslc.checker.calls import FUNCTIONS
-from dslc.checker.context import Context
+from dslc.checker.context import Context, Elaborators
 from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail
 from dslc.checker.items import Item
@@ -20,10 +20,14 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.frontend import tree
 
+_ELABORATORS = Elaborators(
+    lambda c, node, index: evaluate(c, node, index=index), statements.run, statements.run_function
+)
+
 
 def new_context(outer: dict[str, Item]) -> Context:
     """An empty context over the names of a module."""
-    return Context(outer, known_functions=frozenset(FUNCTIONS))
+    return Context(outer, _ELABORATORS, known_functions=frozenset(FUNCTIONS))
 
 
 def elaborate(

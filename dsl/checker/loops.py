@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dslc.checker import arithmetic, names, statements
+from dslc.checker import arithmetic, names
 from dslc.checker.calls import bind
 from dslc.checker.context import Context
 from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import fail
 from dslc.checker.items import EXPRESSIONS, Guess, Item, Lost, describe, is_number, is_scalar
+from dslc.checker.static_loops import WORDS, known_items, leaves, plain_name, rebuilt, unroll
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Label, did_you_mean
 from dslc.compiler.dtypes import INDEX, DType
@@ -44,8 +45,9 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
     ):
         written = node.function if isinstance(node, tree.Call) else node
         word = written.id if isinstance(written, tree.Name) else ""
-        near = did_you_mean(word, ("range", "parallel"))
-        fail("DSL0215", "a for loop goes over range(...) or parallel(...)", node.loc, hint=near)
+        near = did_you_mean(word, ("range", "parallel", *WORDS))
+        text = "a for loop goes over range(...), parallel(...), static(range(...)) or a list"
+        fail("DSL0215", text, node.loc, hint=near)
     if not 1 <= len(node.args) <= 3:
         fail("DSL0205", f"range takes 1 to 3 arguments, not {len(node.args)}", node.loc)
     plain = tree.Call(node.function, (), node.keywords, loc=node.loc)
@@ -100,6 +102,10 @@ def for_loop(c: Context, node: tree.For) -> None:
             node.loc,
             hint="write one nest: for m, n in parallel(range(..), range(..))",
         )
+    items = known_items(c, node.iterator)
+    if items is not None:
+        unroll(c, node, items)
+        return
     iterations = parse_range(c, node.iterator)
     if len(node.targets) != 1:
         fail("DSL0215", f"range gives one number, not {len(node.targets)}", node.loc)
@@ -202,37 +208,48 @@ def _carry(
 ) -> tuple[list[ins.Stmt], tuple[ins.Carried, ...]]:
     before = dict(c.names)
     changed = [n for n in names.assigned(node.body) if n not in bound]
+    changed += [n for n in names.updated_elements(node.body)
+                if n not in changed and isinstance(before.get(n), tuple)]  # fmt: skip
+    parts = {name: leaves(name, before.get(name)) for name in changed}
     needed = names.exposed(node.body)
     if isinstance(node, tree.While):
         needed |= set(names.reads(node.condition))
     inner: dict[str, Value | ex.Var] = {}
     inits: dict[str, Value | ex.Expr] = {}
-    for name in changed:
-        start = _initial(c, name, before.get(name), dtypes, node)
+    for part, item in (entry for name in changed for entry in parts[name].items()):
+        start = _initial(c, part, item, dtypes, node)
         if start is not None:
-            inits[name], inner[name] = start
-    c.names.update(inner)
+            inits[part], inner[part] = start
+    for name in changed:
+        if parts[name].keys() & inner.keys():
+            c.names[name] = rebuilt(name, before.get(name), {**parts[name], **inner})
     c.names.update(bound)
     if callable(head):
         head()
     with c.emit.nested() as block:
-        statements.run(c, node.body)
+        c.elaborators.statements(c, node.body)
         after = dict(c.names)
         carried = []
         lost: dict[str, Lost] = {}
         for name in changed:
-            if name not in inner:
+            if not parts[name].keys() <= inner.keys():
                 lost[name] = _not_before(name, before.get(name), node)
                 continue
-            entry = _yielded(c, name, inits[name], inner[name], after[name], node, name in needed,
-                             before[name], dtypes)  # fmt: skip
-            if isinstance(entry, Lost):
-                lost[name] = entry
-            else:
-                carried.append((name, entry))
+            handed = leaves(name, after[name])
+            if handed.keys() != parts[name].keys():
+                handed = dict.fromkeys(parts[name], after[name])
+            for part, item in parts[name].items():
+                entry = _yielded(c, part, inits[part], inner[part], handed[part], node,
+                                 name in needed, item, dtypes)  # fmt: skip
+                if isinstance(entry, Lost):
+                    lost[name] = entry
+                else:
+                    carried.append((part, entry))
     c.names = before
-    for name, entry in carried:
-        c.names[name] = entry.result
+    results = {part: entry.result for part, entry in carried}
+    for name in changed:
+        if name not in lost:
+            c.names[name] = rebuilt(name, before.get(name), results)
     c.names.update(lost)
     for name in bound:
         if name not in before:
@@ -250,7 +267,7 @@ def _initial(
     c: Context, name: str, item: Item, dtypes: dict[str, DType], node: tree.For | tree.While
 ) -> tuple[Value | ex.Expr, Value | ex.Var] | None:
     """What a carried name is before the loop, and its name inside."""
-    c.emit.hint = name
+    c.emit.hint = plain_name(name)
     if isinstance(item, Value):
         return item, c.emit.value(item.type.dtype, item.type.shape, item.type.layout)
     if is_number(item) or isinstance(item, EXPRESSIONS):
@@ -276,7 +293,7 @@ def _yielded(
     dtypes: dict[str, DType],
 ) -> ins.Carried | Lost:
     """What an iteration hands on; a name that changes its type and is not needed again is lost."""
-    c.emit.hint = name
+    c.emit.hint = plain_name(name)
     if isinstance(item, Lost):
         return item
     if isinstance(inner, Value):
@@ -308,7 +325,8 @@ def _yielded(
     if isinstance(item, Value) and is_number(before):
         sizes = ", ".join(map(str, item.type.shape))
         hint = f"start with {name} = full({item.type.dtype}, [{sizes}], {before})"
-    fail("DSL0208", f"{name} {reason}", node.loc, hint=hint, labels=_assignment(name, node.body))
+    where = _assignment(name.partition("[")[0], node.body)
+    fail("DSL0208", f"{name} {reason}", node.loc, hint=hint, labels=where)
 
 
 def _assignment(name: str, body: Iterable[tree.Statement]) -> tuple[Label, ...]:

@@ -16,11 +16,12 @@ from dslc.checker.failure import fail
 from dslc.checker.items import Item, KernelName, UserFunction
 from dslc.checker.kernel import elaborate as elaborate_kernel
 from dslc.checker.kernel import finish, new_context
+from dslc.checker.program import elaborate as elaborate_program
 from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
 from dslc.frontend import tree
-from dslc.frontend.imports import DISK, Files, import_path
+from dslc.frontend.imports import DISK, STANDARD, Files, import_path, is_standard
 from dslc.frontend.printer import print_expression
 from dslc.frontend.tile_parser import parse_tile
 
@@ -73,8 +74,6 @@ class Template:
         `prefer` chooses for the kernels that a program calls. Raises NeedsDims where dims must be
         fixed, DiagnosticError for errors of the source.
         """
-        from dslc.checker.program import elaborate as elaborate_program
-
         dims = {n: int(v) for n, v in self.define.items() if n in self.dims and isinstance(v, int)}
         dims |= dict(fixed or {})
         tunes: dict[str, object] = {n: v for n, v in self.define.items() if n in self.tunes}
@@ -191,7 +190,14 @@ class _Loader:
     def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:
         relative = import_path(item)
         places = ([folder] if folder is not None else []) + list(self.search)
-        found = next((p / relative for p in places if self.files.has(p / relative)), None)
+        files = self.files
+        if is_standard(item):
+            places, files = [STANDARD], DISK
+        found = next((p / relative for p in places if files.has(p / relative)), None)
+        if found is None and is_standard(item):
+            known = sorted(p.stem for p in (STANDARD / "std").glob("*.tile"))
+            hint = "there are " + ", ".join(f"std.{name}" for name in known)
+            fail("DSL0221", f"the library has no {item.path}", item.loc, hint=hint)
         if found is None:
             looked = ", ".join(str(p) for p in places) or "nowhere: this source has no folder"
             fail("DSL0221", f"there is no file {relative}", item.loc, hint=f"looked in {looked}")
@@ -200,7 +206,7 @@ class _Loader:
             fail("DSL0221", f"{relative} imports itself", item.loc)
         if path not in self.loaded:
             self.loading.append(path)
-            text = self.files.read(found)
+            text = files.read(found)
             self.sources[str(found)] = text
             self.loaded[path] = self.load(parse_tile(text, str(found)), found.parent)
             self.loading.pop()

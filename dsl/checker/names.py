@@ -35,6 +35,27 @@ def assigned(body: Iterable[tree.Statement]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def updated_elements(body: Iterable[tree.Statement]) -> tuple[str, ...]:
+    """Names whose elements the statements assign, `x[i] = y`: of lists, tensors and buffers."""
+    found: dict[str, None] = {}
+    for statement in body:
+        match statement:
+            case (
+                tree.Assign(target=tree.Subscript() as target)
+                | tree.AugAssign(target=tree.Subscript() as target)
+            ):
+                base = target.value
+                while isinstance(base, tree.Subscript):
+                    base = base.value
+                if isinstance(base, tree.Name):
+                    found[base.id] = None
+            case tree.For(body=inner) | tree.While(body=inner):
+                found.update(dict.fromkeys(updated_elements(inner)))
+            case tree.If(then=then, otherwise=otherwise):
+                found.update(dict.fromkeys(updated_elements((*then, *otherwise))))
+    return tuple(found)
+
+
 def reads(node: Any) -> Iterator[str]:
     """Every name that a tree mentions (targets of assignments included)."""
     if isinstance(node, tree.Name):

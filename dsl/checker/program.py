@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dslc.checker import signature
 from dslc.checker.calls import Argument, bind
@@ -11,7 +12,6 @@ from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail, needs_dims
 from dslc.checker.items import Item, KernelName, describe
 from dslc.checker.kernel import finish, new_context
-from dslc.checker.module import Prefer, Template
 from dslc.checker.statements import bind as bind_name
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Loc
@@ -20,6 +20,9 @@ from dslc.compiler.ir import Call, Kernel, Memory, Program, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import constant, difference, simplify
 from dslc.frontend import tree
+
+if TYPE_CHECKING:
+    from dslc.checker.module import Prefer, Template
 
 
 def elaborate(

@@ -8,7 +8,7 @@ from dslc.checker import arithmetic, loops, names
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.calls import Argument
 from dslc.checker.context import Context, expect_memory
-from dslc.checker.expressions import condition, evaluate, index_evaluator
+from dslc.checker.expressions import condition, evaluate, list_index
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
@@ -90,7 +90,11 @@ def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
         case tree.Sequence(items=items):
             _unpack(c, items, evaluate(c, value), loc)
         case tree.Subscript():
-            _store(c, target, value)
+            item = evaluate(c, target.value)
+            if isinstance(item, tuple):
+                _set_element(c, target, item, evaluate(c, value), loc)
+            else:
+                _store(c, target, item, value)
         case _:
             fail(
                 "DSL0216",
@@ -136,8 +140,24 @@ def _named(c: Context, name: str, item: ex.Expr) -> ex.Expr:
     return var
 
 
-def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
-    item = evaluate(c, target.value)
+def _set_element(
+    c: Context, target: tree.Subscript, items: tuple[Item, ...], value: Item, loc: Loc
+) -> None:
+    """`items[i] = value`: lists are values, so that the name stands for another list from here on."""
+    if value is None:
+        fail("DSL0219", "this call gives no value", loc)
+    at = list_index(c, items, target)
+    made = (*items[:at], value, *items[at + 1 :])
+    base = target.value
+    if isinstance(base, tree.Name):
+        bind(c, base.id, made, loc)
+    elif isinstance(base, tree.Subscript) and isinstance(outer := evaluate(c, base.value), tuple):
+        _set_element(c, base, outer, made, loc)
+    else:
+        fail("DSL0216", "only the elements of a named list can be assigned", target.loc)
+
+
+def _store(c: Context, target: tree.Subscript, item: Item, value: tree.Expr) -> None:
     if isinstance(item, Value):
         fail(
             "DSL0216",
@@ -149,7 +169,7 @@ def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
     check_writable(memory, target.loc)
     c.emit.hint = memory.name
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, index_evaluator(c))
+    found = access(c, memory, target, c.evaluate_index)
     tile = value_for(c, x.item(), found, x)
     c.emit.emit(ins.Store(found.region, tile, loc=target.loc))
 
@@ -158,15 +178,25 @@ def _update(c: Context, target: tree.Expr, op: str, value: tree.Expr, loc: Loc) 
     if op not in OPERATORS or op in ("and", "or"):
         fail("DSL0214", f"the operator {op}= is not part of the language", loc)
     if isinstance(target, tree.Subscript):
-        _update_region(c, target, op, value, loc)
+        items = evaluate(c, target.value)
+        if isinstance(items, tuple):
+            old = items[list_index(c, items, target)]
+            _set_element(c, target, items, _sum(c, op, old, value, loc), loc)
+        else:
+            _update_region(c, target, op, value, loc)
         return
     if not isinstance(target, tree.Name):
         fail("DSL0216", "this cannot be updated", target.loc)
     c.emit.hint = target.id
-    old, made = c.lookup(target), len(c.emit.block)
+    bind(c, target.id, _sum(c, op, c.lookup(target), value, loc), loc)
+
+
+def _sum(c: Context, op: str, old: Item, value: tree.Expr, loc: Loc) -> Item:
+    """What `old op= value` makes of a name or of an element of a list."""
+    made = len(c.emit.block)
     new = evaluate(c, value)
     named = len(c.emit.block) == made
-    bind(c, target.id, _accumulated(c, op, old, new, named, loc), loc)
+    return _accumulated(c, op, old, new, named, loc)
 
 
 def _accumulated(c: Context, op: str, old: Item, new: Item, named: bool, loc: Loc) -> Item:
@@ -202,7 +232,7 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
     memory = expect_memory(evaluate(c, target.value), target.loc)
     check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, index_evaluator(c))
+    found = access(c, memory, target, c.evaluate_index)
     if memory.role is Role.BUFFER:
         updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, found), x.item(), loc)
         c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))
@@ -236,7 +266,9 @@ def _if(c: Context, node: tree.If) -> None:
     (then, in_then), (otherwise, in_otherwise) = branches
     c.names = dict(before)
     joined: list[ins.Joined] = []
-    for name in names.assigned((node,)):
+    changed = [*names.assigned((node,))]
+    changed += [n for n in names.updated_elements((node,)) if isinstance(before.get(n), tuple)]
+    for name in dict.fromkeys(changed):
         x, y = in_then.get(name), in_otherwise.get(name)
         if x is y and x is not None:
             c.names[name] = x
@@ -269,6 +301,12 @@ def _join(c: Context, name: str, x: Item, y: Item, node: tree.If, joined: list[i
         var = c.emit.fresh_var(name, dtype)
         joined.append(ins.Joined(var, a_expr, b_expr))
         return var
+    elif isinstance(x, tuple) and isinstance(y, tuple) and len(x) == len(y):
+        parts = zip(x, y, strict=True)
+        return tuple(
+            a if a is b else _join(c, f"{name}_{i}", a, b, node, joined)
+            for i, (a, b) in enumerate(parts)
+        )
     elif x == y:
         return x
     reason = f"is {describe(x)} after one branch of this if and {describe(y)} after the other"

@@ -17,12 +17,14 @@ import dslc
 from dslc.cli.pages import DocumentedGroup
 from dslc.cli.session import ExitCode, Session, session_options
 
-# name -> what it does, in the order of the help page; the command is `command` in dslc.cli.<name>
+# name -> what it does, in the order of the help page; the command is `command` in a file of its name
 COMMANDS = {
     "check": "Find the errors of files without building them.",
+    "fmt": "Write files in one form.",
+    "stubs": "Write a stub by which type checkers know a file's kernels.",
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
-    "simulate": "Run a module for an NPU that somebody has written.",
+    "simulate": "Run what was written for Trainium or an NPU on its simulator.",
     "inspect": "Show what the compiler knows about a kernel.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",
@@ -32,6 +34,7 @@ COMMANDS = {
     "lock": "Pin packages by their digests.",
     "sign": "Sign a package, or make a key pair.",
     "ci": "Print the jobs that build, check and pin a package.",
+    "generate": "Go on with a text, by a model's checkpoint.",
     "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",
@@ -41,6 +44,9 @@ COMMANDS = {
     "doctor": "Check the installation and say how to mend it.",
     "completion": "Print the completion script of a shell.",
 }
+_AUTHORING = frozenset(
+    {"fmt", "stubs"}
+)  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """
 dslc check softmax.tile
@@ -60,7 +66,8 @@ class LazyGroup(DocumentedGroup):
         """Import the command's file."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"dslc.cli.commands.{cmd_name}").command
+        room = "authoring" if cmd_name in _AUTHORING else "commands"
+        command: click.Command = importlib.import_module(f"dslc.cli.{room}.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

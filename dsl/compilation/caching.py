@@ -54,7 +54,7 @@ def fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> 
     except DiagnosticError as failure:
         if not all(d.code in _TROUBLE for d in failure.diagnostics):
             raise
-        warnings.warn(f"compiled without the cache: {failure}", CacheWarning, stacklevel=2)
+        warnings.warn(f"compiled without the cache: {failure.summary}", CacheWarning, stacklevel=2)
         return compile_now()
 
 

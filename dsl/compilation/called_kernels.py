@@ -33,17 +33,11 @@ class CalledKernels:
         asks for these and comes again.
         """
         with contextlib.suppress(DiagnosticError):
-            found = self._origin(template).specialization({}, {}, dims.get).config
-            return {tune: found[tune] for tune in template.tunes}
+            chosen = self._origin(template).specialization({}, {}, dims.get).config
+            return {tune: chosen[tune] for tune in template.tunes}
         return {}
 
     def _origin(self, template: Template) -> TemplateOrigin:
-        from dslc.compilation.templates import TemplateOrigin
-
         if template not in self._origins:
-            program = self._program
-            sources = {**program.sources, "kernel": template.name}
-            self._origins[template] = TemplateOrigin(
-                template, program.options, program.tile, sources
-            )
+            self._origins[template] = self._program.of_kernel(template)
         return self._origins[template]

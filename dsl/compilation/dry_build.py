@@ -35,8 +35,8 @@ def refusals(origin: TemplateOrigin) -> list[Diagnostic]:
         try:
             chosen = origin.chosen(origin.fixed, sizes.get)
             dims = {**chosen.fixed_dims, **origin.fixed}
-            made = origin.elaborated(dims, chosen.config, sizes.get)
-            machine.draft(run_passes(made.program, machine.passes(made.schedule)))
+            elaborated = origin.elaborated(dims, chosen.config, sizes.get)
+            machine.draft(run_passes(elaborated.program, machine.passes(elaborated.schedule)))
         except DiagnosticError as refused:
             first = first or [_for(machine.target, d) for d in refused.diagnostics]
             continue

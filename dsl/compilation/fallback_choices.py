@@ -55,9 +55,9 @@ class Replacements:
                 raise
             for other in others(chosen):
                 with contextlib.suppress(DiagnosticError):
-                    found = made(other)
+                    possible = made(other)
                     self._instead[call] = other
-                    return found
+                    return possible
             raise
 
 

@@ -12,8 +12,9 @@ from dslc.calls.arguments import Argument, Array, dim_size, known_dims
 from dslc.calls.parameter_storage import as_stored, give_back, opened, pack, refuse_packed, unpack
 from dslc.calls.short_calls import CallForms
 from dslc.calls.signature import Matched, Parameter, Signature
-from dslc.compiler.diagnostics import did_you_mean, error
+from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
 from dslc.compiler.manifest import plain_choice
+from dslc.raising import raises_short, short
 from dslc.runtime.packing import Packed
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ class Specialization:
     @property
     def alignments(self) -> Mapping[str, int]:
         """The tensors that may begin at multiples of fewer bytes than 16, with how many."""
-        found: dict[str, int] = self.artifact.launch.get("alignments", {})
-        return MappingProxyType(found)
+        alignments_of: dict[str, int] = self.artifact.launch.get("alignments", {})
+        return MappingProxyType(alignments_of)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -113,6 +114,12 @@ class Specialization:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
         if self._short.run(args, kwargs):
             return
+        try:
+            self._call(args, kwargs)
+        except DiagnosticError as failure:
+            raise short(failure) from None
+
+    def _call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         matched = self.signature.match(args, kwargs)
         for name, value in matched.config.items():
             if self.config.get(name) != plain_choice(value):
@@ -168,6 +175,7 @@ class Specialization:
         arguments = [matched.arguments[p.name] for p in self.parameters]
         return self._executable.short_call(arguments, matched.dims)
 
+    @raises_short
     def source(self, stage: str = "final") -> str:
         """The program's text at a stage: one of `stages`; DSL0745 for any other."""
         if stage not in self._stages:
@@ -181,10 +189,12 @@ class Specialization:
         """The machine code in a form, such as `cubin`; None where the machine has no such form."""
         return self._machine.binaries(self.artifact).get(form)
 
+    @raises_short
     def pack(self, param: str, codes: object) -> Array:
         """Codes of a parameter of at most 8 bits (one a byte) in the storage that the kernel loads."""
         return pack(self.signature.parameter(param), self._stored(param), codes)
 
+    @raises_short
     def unpack(self, param: str, packed: object, **dims: int) -> Array:
         """The inverse of `pack`: codes, one a byte. The parameter's shape follows from the dims."""
         known = {**dims, **self.fixed}

@@ -93,6 +93,11 @@ class TemplateOrigin:
         """The kernel as `.tile` text."""
         return self._tile()
 
+    def of_kernel(self, template: Template) -> TemplateOrigin:
+        """The origin of a kernel that this program calls."""
+        sources = {**self.sources, "kernel": template.name}
+        return TemplateOrigin(template, self.options, self.tile, sources)
+
     def identity(self) -> str:
         """The SHA-256 (hex) of what its choices mean: the source, its imports and definitions.
 
@@ -238,9 +243,9 @@ class TemplateOrigin:
         """
         if all(d in self.fixed or sizes(d) is not None for d in self._needed):
             return None
-        made = self.elaborated({}, config, sizes)
-        final = run_passes(made.program, self.machine.passes(made.schedule))
-        return signature_of(final, made.choices).params
+        elaborated = self.elaborated({}, config, sizes)
+        final = run_passes(elaborated.program, self.machine.passes(elaborated.schedule))
+        return signature_of(final, elaborated.choices).params
 
     def _make(
         self,
@@ -262,14 +267,14 @@ class TemplateOrigin:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes, calls_as_alone=calls_as_alone)
             program = argument_facts.with_facts(program, facts, self.machine.target)
-            made = build(
+            specialization = build(
                 program, choices, self.signature, self.machine, self.options, self._tile, schedule,
                 at_call=at_call,
             )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
-            self._made[key] = made
-            return made
+            self._made[key] = specialization
+            return specialization
 
     def _elaborate(
         self,
@@ -300,8 +305,8 @@ class TemplateOrigin:
         """
         if not self.machine.target.divisors:
             return ()
-        found = weight_dims(program, free_names(program))
-        more = tuple(d for d in self.signature.dims if d in found and d not in self._static)
+        dims = weight_dims(program, free_names(program))
+        more = tuple(d for d in self.signature.dims if d in dims and d not in self._static)
         self._static = (*self._static, *more)
         return more
 

@@ -62,8 +62,8 @@ def merge(
 def _product(b: Array, a: Array, name: str) -> Array:
     if b.ndim != 2 or a.ndim != 2 or b.shape[1] != len(a):
         raise error("DSL0797", f"{name} has no product of B {b.shape} and A {a.shape}")
-    found: Array = b.astype(np.float64) @ a.astype(np.float64)
-    return found
+    product: Array = b.astype(np.float64) @ a.astype(np.float64)
+    return product
 
 
 def _sum(weight: Array, product: Array, name: str) -> Array:
@@ -86,12 +86,12 @@ def read_adapters(
     """
     pairs: dict[str, dict[str, Array]] = {}
     for name, tensor in tensors.items():
-        found = _TENSOR.fullmatch(name)
-        if found is None:
+        match = _TENSOR.fullmatch(name)
+        if match is None:
             _refuse(f"{name} is no matrix of an adapter", "NAME.lora_A.weight, NAME.lora_B.weight")
         if tensor.ndim != 2 or not _holds_floats(tensor):
             _refuse(f"{name} is no matrix of floats: {tensor.dtype} {tensor.shape}")
-        pairs.setdefault(found[1], {})[found[2]] = tensor
+        pairs.setdefault(match[1], {})[match[2]] = tensor
     if not pairs:
         _refuse("the adapters' file has no tensors")
     adapters = []
@@ -137,20 +137,20 @@ def merge_adapters(
     given in the tensors' dtypes. `progress` is called with the adapters done and in all. DSL0797 for
     shapes that do not fit, DSL0799 where a layer has no such tensor.
     """
-    made = dict(tensors)
+    merged = dict(tensors)
     changes = []
     for count, adapter in enumerate(adapters):
         name = _merged_into(adapter.name, tensors)
         before = tensors[name]
         product = adapter.scale * _product(adapter.b, adapter.a, adapter.name)
         product = product.T if name == adapter.name or in_first else product
-        made[name] = _sum(before, product, name)
+        merged[name] = _sum(before, product, name)
         size = float(np.linalg.norm(before.astype(np.float64)))
         change = float(np.linalg.norm(product)) / size if size else float("inf")
         changes.append(Merged(name, before.shape, len(adapter.a), change))
         if progress is not None:
             progress(count + 1, len(adapters))
-    return made, changes
+    return merged, changes
 
 
 def _merged_into(layer: str, tensors: Mapping[str, Array]) -> str:
@@ -160,15 +160,15 @@ def _merged_into(layer: str, tensors: Mapping[str, Array]) -> str:
             f"{layer} is compressed: its adapter is one of the weight before",
             f"merge it into that model, then compress; or train {layer}.u and {layer}.v",
         )
-    found = layer if layer in tensors else f"{layer}.weight"
-    if found not in tensors:
+    weight = layer if layer in tensors else f"{layer}.weight"
+    if weight not in tensors:
         if f"{layer.rpartition('.')[0]}.weight" in tensors:
             _refuse(f"the model has no {layer}", "take the compressed model that was fine-tuned")
         near = difflib.get_close_matches(layer, [n.removesuffix(".weight") for n in tensors], 1)
         _refuse(f"the model has no layer {layer}", f"did you mean {near[0]}?" if near else None)
-    if not _holds_floats(tensors[found]):
-        _refuse(f"{found} is of {tensors[found].dtype}: nothing is added to codes")
-    return found
+    if not _holds_floats(tensors[weight]):
+        _refuse(f"{weight} is of {tensors[weight].dtype}: nothing is added to codes")
+    return weight
 
 
 def _holds_floats(tensor: Array) -> bool:

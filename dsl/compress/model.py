@@ -81,16 +81,16 @@ def compress_model(
             hint=f"the names are like {', '.join(list(tensors)[:3])}",
         )
     scalings = _Scalings(calibration)
-    made: dict[str, Array] = {n: t for n, t in tensors.items() if n not in set(names)}
+    kept: dict[str, Array] = {n: t for n, t in tensors.items() if n not in set(names)}
     layers = []
     for count, name in enumerate(names):
         layer, parts = _compress(name, tensors[name], plan, scalings)
         layers.append(layer)
-        made.update(parts)
+        kept.update(parts)
         if progress is not None:
             progress(count + 1, len(names))
     scalings.check_used()
-    return made, layers
+    return kept, layers
 
 
 def _compress(

@@ -30,8 +30,8 @@ def whitening(inputs: Array) -> Array:
     ridge = 0.0
     while True:
         try:
-            found: Array = np.linalg.cholesky(gram + ridge * scale * np.eye(len(gram)))
+            factor: Array = np.linalg.cholesky(gram + ridge * scale * np.eye(len(gram)))
         except np.linalg.LinAlgError:
             ridge = ridge * 10 or _FIRST_RIDGE
             continue
-        return found
+        return factor

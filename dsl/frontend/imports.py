@@ -58,6 +58,15 @@ def normal_path(path: str | Path) -> str:
     return Path(os.path.normpath(path)).as_posix()
 
 
+STANDARD = Path(__file__).resolve().parents[1]
+"""The folder in which `from std.math import ...` finds std/math.tile."""
+
+
+def is_standard(item: tree.Import) -> bool:
+    """Whether an import is of the library that comes with dslc: it is found there alone."""
+    return item.path.partition(".")[0] == "std"
+
+
 def import_path(item: tree.Import) -> Path:
     """The file of an import, from the folder that it is looked for in."""
     return Path(*item.path.split(".")).with_suffix(".tile")
@@ -73,6 +82,8 @@ def closure(module: tree.Module, file: Path, search: Sequence[Path], root: Path)
     while open_ends:
         module, folder = open_ends.pop()
         for item in (i for i in module.items if isinstance(i, tree.Import)):
+            if is_standard(item):
+                continue  # every machine has it
             relative = import_path(item)
             path = next(
                 (p for f in (folder, *search) if (root / (p := f / relative)).is_file()), None

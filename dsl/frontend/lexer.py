@@ -43,6 +43,7 @@ class Lexer:
         self._jump: int | None = None  # where to go on instead of behind the last token
         self.last = Token("", "", 1, 1, 1, 1)
         self.line_tokens: list[Token] = []  # of the logical line so far
+        self.comments: list[Token] = []
 
     def text(self, loc: Loc) -> str:
         """The source at a place that was lexed already, on one line."""
@@ -118,7 +119,9 @@ class Lexer:
                 self._next_line(end)
             elif kind == "end":
                 break
-            elif kind != "comment":
+            elif kind == "comment":
+                self.comments.append(self._place(found[kind], start))
+            else:
                 end = self._strange(start, end)
             pos = end
         yield from self._finish()

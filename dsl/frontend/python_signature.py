@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.python_body import BodyReader
 
-_FORMS = "write `f16[M, K]`, `out[f16[M, K]]`, `strides(f16[M, K], sm, 1)` or a scalar as `i32`"
+_FORMS = (
+    "write `f16[M, K]`, `out[f16[M, K]]`, `strides(f16[M, K], sm, 1)` or a scalar as `i32`; for type "
+    "checkers `tensor[f16, M, K]`, `out[f16, M, K]`, `tensor[f16, M, K, strides(sm, 1)]`"
+)
 
 
 @dataclass
@@ -37,7 +41,7 @@ def param_types(node: ast.FunctionDef, at: dict[str, Loc]) -> dict[str, ast.expr
         if arg.annotation is None:
             message = f"the parameter `{arg.arg}` has no type"
             raise error("DSL0122", message, at[arg.arg], hint=_FORMS)
-        found[arg.arg] = _Unquote(at[arg.arg]).visit(arg.annotation)
+        found[arg.arg] = _nested(_Unquote(at[arg.arg]).visit(arg.annotation))
     return found
 
 
@@ -95,6 +99,43 @@ def _read(node: ast.expr, reader: BodyReader) -> _Type:
 
 
 _MODES = ("out", "inout")
+_FLAT = ("tensor", *_MODES)
+
+
+def _nested(node: ast.expr) -> ast.expr:
+    """The form that type checkers take as the nested one; any other annotation as it is.
+
+    `out[f16, M, K, strides(sm, 1)]` becomes `out[strides(f16[M, K], sm, 1)]`.
+    """
+    match node:
+        case ast.Subscript(ast.Name(word) | ast.Attribute(attr=word), inner) if word in _FLAT:
+            parts = _items(inner)
+        case _:
+            return node
+    if len(parts) == 1:
+        return parts[0] if word == "tensor" else node
+    dtype, *rest = parts
+    storage = [p for p in rest if _is_storage(p)]
+    dims: list[ast.expr] = [p for p in rest if not _is_storage(p)]
+    built: ast.expr = dtype
+    if dims:
+        index = ast.copy_location(ast.Tuple(dims, ast.Load()), inner)
+        built = ast.copy_location(ast.Subscript(dtype, index, ast.Load()), inner)
+    for call in storage:
+        wrapped = ast.Call(call.func, [built, *call.args], call.keywords)
+        built = ast.copy_location(wrapped, call)
+    if word != "tensor":
+        built = ast.copy_location(ast.Subscript(node.value, built, ast.Load()), node)
+    return built
+
+
+def _is_storage(node: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether a part of an annotation is `strides(...)` or `packed(...)` without a type."""
+    match node:
+        case ast.Call(ast.Name(word) | ast.Attribute(attr=word)):
+            return word in ("strides", "packed")
+        case _:
+            return False
 
 
 def _refused(node: ast.expr, reader: BodyReader, message: str) -> DiagnosticError:

@@ -64,7 +64,8 @@ def find_definition(fn: object) -> tuple[ast.FunctionDef, Source]:
             "DSL0120",
             f"the source of `{fn.__name__}` cannot be found",
             place,
-            hint="put the function into a file: what was typed at a prompt leaves no source",
+            hint="put the function into a file: what was typed at a prompt, or given to `exec` from "
+            "no variable, leaves no source",
         ) from None
     file = inspect.getsourcefile(fn) or code.co_filename
     found = _definitions("".join(lines)).get((code.co_name, code.co_firstlineno))

@@ -1,26 +1,21 @@
-"""grammar.lark -> the tables of its LALR(1) automaton, by lark.
-
-`python -m dslc.frontend.table_builder` writes grammar.json anew; it is run after each change of the
-grammar.
-"""
+"""grammar.lark -> the tables of its LALR(1) automaton, by lark."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from collections.abc import Iterator
 from typing import Any
 
 import lark
-from dslc.frontend.tables import END, FOLDER, grammar_hash
+from dslc.frontend.tokens import END
 from lark.utils import logger
 
 _LAYOUT = ("NEWLINE", "INDENT", "DEDENT")  # terminals that no node is interested in
 
 
 def encode(grammar: str) -> dict[str, Any]:
-    """The content of grammar.json: the tables of a lark grammar as plain lists.
+    """What `dslc.frontend.tables` stores in grammar.json: the tables of a lark grammar as plain lists.
 
     Equal rows are stored once. ValueError where the grammar is not LALR(1).
     """
@@ -33,20 +28,12 @@ def encode(grammar: str) -> dict[str, Any]:
         flat = tuple(n for s in sorted(row) for n in (number[s], row[s]))
         of_state.append(rows.setdefault(flat, len(rows)))
     return {
-        "grammar": grammar_hash(grammar),
         "lark": lark.__version__,
         "symbols": symbols,
         "rules": rules,
         "rows": [list(r) for r in rows],
         "states": of_state,
     }
-
-
-def write() -> None:
-    """Write grammar.json anew."""
-    grammar = (FOLDER / "grammar.lark").read_text("utf-8")
-    text = json.dumps(encode(grammar), separators=(",", ":"))
-    (FOLDER / "grammar.json").write_text(text + "\n", "utf-8")
 
 
 class _NoLexer(lark.lexer.Lexer):
@@ -134,7 +121,3 @@ def _conflicts_refused() -> Iterator[None]:
         logger.setLevel(level)
     if conflicts.found:
         raise ValueError("; ".join(conflicts.found))
-
-
-if __name__ == "__main__":
-    write()

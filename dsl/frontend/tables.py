@@ -2,7 +2,8 @@
 
 Building the LALR(1) automaton costs a fifth of a second, reading it back a few milliseconds, so the
 tables are stored with the grammar's hash. Where the hash disagrees (someone is at work on the
-grammar) they are built afresh in memory. `python -m dslc.frontend.table_builder` writes the file.
+grammar) they are built afresh in memory. `python -m dslc.frontend.tables` writes the
+file; it is run after each change of the grammar.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
-END = "END"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,19 @@ def tables() -> Tables:
         stored = json.loads((FOLDER / "grammar.json").read_text("utf-8"))
     except (OSError, ValueError):
         stored = {}
-    if stored.get("grammar") != grammar_hash(grammar):
-        from dslc.frontend.table_builder import encode
-
-        stored = encode(grammar)
+    if stored.get("grammar") != _hash(grammar):
+        stored = made(grammar)
     return _decode(stored)
 
 
-def grammar_hash(grammar: str) -> str:
-    """What ties stored tables to the text of their grammar."""
+def made(grammar: str) -> dict[str, Any]:
+    """The content of grammar.json. ValueError where the grammar is not LALR(1)."""
+    from dslc.frontend.table_builder import encode  # lark is needed for this alone
+
+    return {"grammar": _hash(grammar), **encode(grammar)}
+
+
+def _hash(grammar: str) -> str:
     return hashlib.sha256(grammar.encode()).hexdigest()
 
 
@@ -81,3 +85,8 @@ def _decode(stored: Mapping[str, Any]) -> Tables:
         gotos.append({s: n for s, n in pairs if s in nonterminals})
     states: list[int] = stored["states"]
     return Tables(rules, tuple(actions[i] for i in states), tuple(gotos[i] for i in states))
+
+
+if __name__ == "__main__":
+    text = json.dumps(made((FOLDER / "grammar.lark").read_text("utf-8")), separators=(",", ":"))
+    (FOLDER / "grammar.json").write_text(text + "\n", "utf-8")

@@ -15,8 +15,8 @@ from dslc.frontend.lexer import Lexer
 from dslc.frontend.rules import check_module
 from dslc.frontend.source import check_size
 from dslc.frontend.syntax_errors import Mistake, diagnose
-from dslc.frontend.tables import END, tables
-from dslc.frontend.tokens import MAX_NESTING, Token
+from dslc.frontend.tables import tables
+from dslc.frontend.tokens import END, MAX_NESTING, Token
 
 MAX_ERRORS = 20
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+END = "END"  # the kind of the last one
 MAX_NESTING = 100  # brackets in brackets, blocks in blocks, nodes in nodes
 MAX_LINE = 1 << 16  # characters
 

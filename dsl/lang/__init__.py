@@ -29,7 +29,7 @@ from dslc.compiler.layout import (
 )
 from dslc.compiler.layout import slice_tile as slice  # noqa: F401
 from dslc.lang import elements
-from dslc.lang.annotations import dims, inout, out, packed, strides
+from dslc.lang.annotations import Tile, dims, inout, out, packed, strides, tensor
 from dslc.lang.arithmetic import (
     abs,
     ceil,
@@ -51,7 +51,7 @@ from dslc.lang.arithmetic import (
     sqrt,
     tanh,
 )
-from dslc.lang.control import parallel, print, range, require
+from dslc.lang.control import parallel, print, range, require, static
 from dslc.lang.elements import *  # noqa: F403
 from dslc.lang.elements import bool as bool
 from dslc.lang.explicit import (
@@ -85,6 +85,7 @@ from dslc.lang.tiles import (
 )
 
 __all__ = [
+    "Tile",
     "abs",
     "all",
     "any",
@@ -158,11 +159,13 @@ __all__ = [
     "spatial",
     "sqrt",
     "squeeze",
+    "static",
     "strides",
     "sum",
     "swizzle",
     "sync",
     "tanh",
+    "tensor",
     "transpose",
     "unsqueeze",
     "view",

@@ -61,34 +61,63 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """`out` and `inout`: how a kernel uses a tensor, written around its type."""
+    """`out`, `inout` and, where it is read, `tensor`: how a kernel uses a tensor, around its type.
+
+    The type is `out[f16[M, K]]`, or in the form that type checkers take `out[f16, M, K]`, with
+    `strides(sm, 1)` and `packed("row")` behind the dims.
+    """
 
     name: str
 
-    def __getitem__(self, type_: TensorType | DType) -> TensorType:
-        return replace(_tensor_type(type_), mode=self.name)
+    def __getitem__(self, parts: object) -> TensorType:
+        first, *rest = parts if isinstance(parts, tuple) else (parts,)
+        tensor = _tensor_type(first)
+        dims = tuple(p for p in rest if not isinstance(p, Storage))
+        if dims:
+            tensor = replace(tensor, dims=dims)
+        for storage in (p for p in rest if isinstance(p, Storage)):
+            tensor = replace(
+                tensor,
+                strides=storage.strides or tensor.strides,
+                packed=storage.packed or tensor.packed,
+            )
+        return replace(tensor, mode=self.name)
 
     def __repr__(self) -> str:
         return f"dslc.{self.name}"
 
 
-def strides(type_: TensorType, *strides: object) -> TensorType:
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How a tensor lies in memory: what `strides` and `packed` are within `tensor[...]`."""
+
+    strides: tuple[object, ...] | None = None
+    packed: str | None = None
+
+
+def strides(type_: object, *strides: object) -> TensorType | Storage:
     """A tensor that is not dense: `strides(f16[M, K], sm, 1)` has element [i, j] at i*sm + j.
 
-    Strides count elements. A free name is bound at the call from the argument.
+    Strides count elements. A free name is bound at the call from the argument. Within `tensor[...]`
+    they stand behind the dims: `tensor[f16, M, K, strides(sm, 1)]`.
     """
+    if not isinstance(type_, TensorType | DType):
+        return Storage((type_, *strides))
     return replace(_tensor_type(type_), strides=strides)
 
 
-def packed(type_: TensorType, order: str = "row") -> TensorType:
-    """A low-bit tensor with fixed storage: `packed(u4[K, N], "row")`.
+def packed(type_: object, order: str = "row") -> TensorType | Storage:
+    """A low-bit tensor with fixed storage, as in `packed(u4[K, N], "row")`.
 
+    Within `tensor[...]` it stands behind the dims: `tensor[u4, K, N, packed("row")]`.
     `row` is compact and row-major: element i has bits [i*b, i*b+b), little-endian, across bytes.
     """
+    if isinstance(type_, str):
+        return Storage(packed=type_)
     return replace(_tensor_type(type_), packed=order)
 
 
-def _tensor_type(type_: TensorType | DType) -> TensorType:
+def _tensor_type(type_: object) -> TensorType:
     if isinstance(type_, TensorType):
         return type_
     if isinstance(type_, DType):
@@ -166,3 +195,11 @@ def dims(names: str) -> tuple[Dim, ...]:
 
 out = Mode("out")
 inout = Mode("inout")
+tensor = Mode("in")
+
+
+class Tile:
+    """A tile, tensor or scalar of a kernel, to type checkers: functions of a body may say so.
+
+    `def double(x: Tile) -> Tile: return x + x`. There are no objects of it.
+    """

@@ -39,6 +39,14 @@ def parallel(*ranges: Any) -> Any:
 
 
 @in_kernel
+def static(items: Any) -> Any:
+    """The items of a loop at compile time, whose body is written out for each of them.
+
+    `for i in static(range(4)):`. Lists, `zip` and `enumerate` need no `static`.
+    """
+
+
+@in_kernel
 def require(condition: Any) -> None:
     """A condition on dims and scalars, checked at the call; the compiler may rely on it.
 

@@ -24,9 +24,10 @@ from dslc.machines.machine import (
     Inspection,
     Machine,
 )
-from dslc.runtime.aarch64 import Aarch64Kernel, Processor, is_host
-from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
-from dslc.runtime.aarch64.variants import chosen_variant
+from dslc.runtime.aarch64 import is_host
+from dslc.runtime.native import NativeKernel, Processor
+from dslc.runtime.native.loading import LIBRARY, LIBRARY_MACOS
+from dslc.runtime.native.variants import chosen_variant
 
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
@@ -43,7 +44,9 @@ class ArmMachine(Machine):
         native="so",
         extra="aarch64",
         packs_written_rows=True,
-        c_interface=CInterface(("aarch64-linux",), "cpu", lambda: "cpu"),
+        c_interface=CInterface(
+            ("aarch64-linux",), "cpu", lambda: "cpu", machine=lambda _: "aarch64"
+        ),
     )
 
     @classmethod
@@ -82,7 +85,7 @@ class ArmMachine(Machine):
             return "\n".join(text.decode() for text in sources_of(artifact).values())
 
         def header() -> str:
-            from dslc.codegen.aarch64.tools.header import c_header
+            from dslc.codegen.c_interface.kernel_header import c_header
 
             return c_header(artifact)
 
@@ -111,8 +114,8 @@ class _Libraries(Mapping[str, bytes]):
         from dslc.codegen.aarch64.tools.library import library_of
 
         name = _FORMS[form]
-        made = self._artifact.files.get(name)
-        return library_of(self._artifact, macos=form == "dylib") if made is None else made
+        stored = self._artifact.files.get(name)
+        return library_of(self._artifact, macos=form == "dylib") if stored is None else stored
 
     def __iter__(self) -> Iterator[str]:
         return iter(_FORMS)
@@ -145,9 +148,9 @@ class VariantMachine(ArmMachine):
         from dslc.codegen.aarch64.lowering import lower
 
         signature = signature_of(program, config)
-        made = lower(program, self.target)
+        artifact = lower(program, self.target)
         return dataclasses.replace(
-            made, target=self.target.name, signature=signature, hashes=hashes
+            artifact, target=self.target.name, signature=signature, hashes=hashes
         )
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
@@ -176,8 +179,8 @@ class AllVariants(ArmMachine):
         """
         from dslc.codegen.aarch64.tools.library import join
 
-        made = [m.lowered(program, config, hashes) for m in self._machines]
-        return dataclasses.replace(join(made, macos=_MACOS), target=self.target.name)
+        variants = [m.lowered(program, config, hashes) for m in self._machines]
+        return dataclasses.replace(join(variants, macos=_MACOS), target=self.target.name)
 
     def choose(self, artifact: Artifact) -> Artifact:
         """The variant of an artifact that runs here, with the library of all."""
@@ -193,7 +196,7 @@ class Aarch64Executable(Executable):
 
     def __init__(self, artifact: Callable[[], Artifact], variant: str) -> None:
         self._artifact, self._model = artifact, variant
-        self._kernel: Aarch64Kernel | None = None
+        self._kernel: NativeKernel | None = None
         self._processor: Processor | None = None
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
@@ -201,12 +204,12 @@ class Aarch64Executable(Executable):
         self.kernel.launch(args, dims)
 
     @property
-    def kernel(self) -> Aarch64Kernel:
+    def kernel(self) -> NativeKernel:
         """The kernel as it is loaded."""
         processor = find_processor(self._model)
         if self._kernel is None or processor is not self._processor:
             file = LIBRARY_MACOS if _MACOS else LIBRARY
-            self._kernel = Aarch64Kernel(self._artifact(), processor, file)
+            self._kernel = NativeKernel(self._artifact(), processor, file)
             self._processor = processor
         return self._kernel
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import TARGETS
 from dslc.compiler.targets.aarch64 import ALL
-from dslc.runtime.aarch64 import FEATURES, HostProcessor, Processor, best_variant, is_host
+from dslc.runtime.aarch64 import best_variant, is_host
+from dslc.runtime.native import HostProcessor, Processor
+from dslc.runtime.native.arm_features import FEATURES
 
 if TYPE_CHECKING:
     from dslc.runtime.aarch64.emulated import EmulatedProcessor
@@ -28,16 +30,21 @@ def find_processor(variant: str) -> Processor:
     cpu = os.environ.get("DSLC_QEMU_CPU")
     if cpu is None and is_host():
         return HostProcessor.get()
-    return _emulated(cpu or _CPUS.get(variant, _LARGEST))
+    return emulated_processor(cpu or _CPUS.get(variant, _LARGEST))
 
 
-def _emulated(cpu: str) -> Processor:
+def emulated_processor(cpu: str | None = None) -> Processor:
+    """An Arm CPU that QEMU emulates: the one of a name, of `DSLC_QEMU_CPU`, or the largest.
+
+    DSL0861 where it does not start.
+    """
     from dslc.runtime.aarch64.emulated import EmulatedProcessor
 
-    found = _emulators.get(cpu)
-    if found is None or not found.alive:
-        found = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
-    return found
+    cpu = cpu or os.environ.get("DSLC_QEMU_CPU") or _LARGEST
+    emulator = _emulators.get(cpu)
+    if emulator is None or not emulator.alive:
+        emulator = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
+    return emulator
 
 
 _emulators: dict[str, EmulatedProcessor] = {}

@@ -47,9 +47,9 @@ class AieMachine(Machine):
         """The module of a kernel. DSL0550 to DSL0554 and DSL0590 for what has no place on the array."""
         from dslc.codegen.aie.lowering import lower
 
-        made = lower(program, self.target)
+        artifact = lower(program, self.target)
         signature = signature_of(program, config)
-        return dataclasses.replace(made, signature=signature, hashes=hashes)
+        return dataclasses.replace(artifact, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The module with object FIFOs (`aie-mlir`, `final`) or with locks (`aie-explicit`)."""

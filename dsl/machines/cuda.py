@@ -108,10 +108,10 @@ class CudaMachine(Machine):
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
         from dslc.codegen.cuda.lowering import lower
 
-        made = lower(program, self.target, self._options())
+        artifact = lower(program, self.target, self._options())
         signature = signature_of(program, config)
         return dataclasses.replace(
-            made, target=self.target.name, signature=signature, hashes=hashes
+            artifact, target=self.target.name, signature=signature, hashes=hashes
         )
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
@@ -212,26 +212,26 @@ def prepare_for_gpu(
     """A call's arguments checked: those that `find_array` finds on a GPU, and arrays of the host."""
 
     def find(parameter: Parameter, value: object) -> DeviceArray | None:
-        found = find_array(value, parameter.name)
-        if found is None or parameter.dtype.is_low_bit or is_packed(parameter, found):
-            return found
-        check_element(found, _described(parameter))  # before a kernel is compiled
-        return found
+        arrays = find_array(value, parameter.name)
+        if arrays is None or parameter.dtype.is_low_bit or is_packed(parameter, arrays):
+            return arrays
+        check_element(arrays, _described(parameter))  # before a kernel is compiled
+        return arrays
 
     ready = prepare(parameters, arguments, find)
-    found = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
-    refuse_host_tensors(arguments, found)
+    arrays = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
+    refuse_host_tensors(arguments, arrays)
     return ready
 
 
 def alignments_on_gpu(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> Alignments:
     """The tensors of a GPU that begin between multiples of 16 bytes, and what they begin at."""
-    found = []
+    alignments = []
     for p in parameters:
         array = ready[p.name]
         if isinstance(array, DeviceArray) and array.address % ALIGNMENT:
-            found.append((p.name, alignment_of(array, p.name)))
-    return tuple(found)
+            alignments.append((p.name, alignment_of(array, p.name)))
+    return tuple(alignments)
 
 
 class CudaExecutable(Executable):

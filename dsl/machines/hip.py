@@ -67,9 +67,9 @@ class HipMachine(Machine):
         """A code object and its source. DSL0951 without a compiler, DSL0590 for what cannot be."""
         from dslc.codegen.hip.lowering import lower
 
-        made = lower(program, self.target, self._options())
+        artifact = lower(program, self.target, self._options())
         signature = signature_of(program, config)
-        return dataclasses.replace(made, signature=signature, hashes=hashes)
+        return dataclasses.replace(artifact, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """HIP C++ (`hip`, and `final`), the compiler's ISA text (`isa`), FlyDSL source (`flydsl`)."""

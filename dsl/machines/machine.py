@@ -20,6 +20,7 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.targets import Target
+from dslc.compiler.targets.cpu import Machine as CpuName
 
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
@@ -73,13 +74,16 @@ class CInterface:
     """How kernels of a family are called from C: libraries for `hosts`, such as `x86_64-linux`.
 
     `backend` is what Hugging Face's `kernels` calls the machine, `word` what its build variants do.
-    `image` is the form of machine code that the C text holds; without one it is assembled beside it.
+    `image` is the form of machine code that the C text holds; without one it is assembled beside it:
+    `machine` says for which CPU a target's code is, `assembled` gives an artifact with its assembly.
     """
 
     hosts: tuple[str, ...]
     backend: str
     word: Callable[[], str]
     image: str = ""
+    machine: Callable[[str], CpuName] | None = None
+    assembled: Callable[[Artifact], Artifact] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,9 @@ class NkiMachine(Machine):
         """The source of the kernels and their entry. DSL0590 for what cannot be said."""
         from dslc.codegen.nki.lowering import lower
 
-        made = lower(program, self.target)
+        artifact = lower(program, self.target)
         signature = signature_of(program, config)
-        return dataclasses.replace(made, signature=signature, hashes=hashes)
+        return dataclasses.replace(artifact, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The nki source, as `nki` and as `final`."""
@@ -125,9 +125,9 @@ class NkiExecutable(Executable):
             for text, mark in zip(texts, marks.flat, strict=True):
                 if mark:
                     raise self._broken(text)
-        for name, found in zip(launch["results"], results, strict=True):
+        for name, result in zip(launch["results"], results, strict=True):
             target: Any = args[name]
-            target[...] = found.view(target.dtype) if found.dtype != target.dtype else found
+            target[...] = result.view(target.dtype) if result.dtype != target.dtype else result
         self.last = run
 
     def _broken(self, text: str) -> DiagnosticError:

@@ -21,10 +21,10 @@ _registered: dict[str, type[Machine]] = {}
 
 def register(machine: type[Machine], targets: Iterable[Target]) -> None:
     """Make a machine known in this process, and its targets: all of one family, which is new."""
-    made = tuple(targets)
-    (family,) = {t.family for t in made}
+    names = tuple(targets)
+    (family,) = {t.family for t in names}
     assert family not in families(), f"the family {family} is there already"
-    known.add(made)
+    known.add(names)
     _registered[family] = machine
 
 
@@ -51,8 +51,8 @@ def machine_class(target: str) -> type[Machine]:
             f"there is no code generator for the target {target} here",
             hint="--target interp runs every kernel",
         )
-    found: type[Machine] = importlib.import_module(module).MACHINE
-    return found
+    machine: type[Machine] = importlib.import_module(module).MACHINE
+    return machine
 
 
 def resolve_target(name: str) -> str:

@@ -36,7 +36,7 @@ def compile_all(
     `toolchains` are the tools of each target that the package names: DSL0956 where other machines have
     others.
     """
-    found: dict[Diagnostic, None] = {}
+    diagnostics: dict[Diagnostic, None] = {}
     include = tuple(spec.package.include)
     tuning = render(records) if cache and (records := TuningStore(cache.root).all()) else ""
     # Other machines have caches of their own.
@@ -56,15 +56,15 @@ def compile_all(
         if isinstance(failure, WorkerDiedError):
             failure = _died(named[future], failure)
         if isinstance(failure, DiagnosticError):
-            found.update(dict.fromkeys(failure.diagnostics))
+            diagnostics.update(dict.fromkeys(failure.diagnostics))
         elif failure is not None:
             raise failure
         elif workers.remote:
             _take(future.result().cached, cache, toolchains)
         if report is not None:
             report(done, len(futures))
-    if found:
-        raise DiagnosticError(found)
+    if diagnostics:
+        raise DiagnosticError(diagnostics)
     return [future.result().entry for future in futures]
 
 
@@ -79,9 +79,9 @@ def _died(wanted: Wanted, failure: WorkerDiedError) -> DiagnosticError:
 
 def _take(artifact: Artifact, cache: Cache | None, toolchains: Mapping[str, str]) -> None:
     """Keep what another machine made; DSL0956 where it has other tools."""
-    own, found = toolchains[artifact.target], artifact.hashes.toolchain
-    if found != own:
-        text = f"a worker compiled {artifact.name} for {artifact.target} with {found}, not {own}"
+    own, used = toolchains[artifact.target], artifact.hashes.toolchain
+    if used != own:
+        text = f"a worker compiled {artifact.name} for {artifact.target} with {used}, not {own}"
         raise error("DSL0956", text, hint="install the same versions on all machines")
     if cache is not None:
         keep(cache, artifact)

@@ -1,7 +1,7 @@
 """The parts of a package for programs without dslc: a header, C, libraries, Hugging Face's layout.
 
 include/NAME.h                             the functions, one a kernel
-c/NAME_cuda.c, c/NAME_aarch64.c + .s       they, for whoever builds libraries
+c/NAME_cuda.c, c/NAME_cpu_x86_64.c + .s    they, for whoever builds libraries
 lib/x86_64-linux/libNAME_cuda.so           C, ctypes and tvm_ffi.load_module
 build/tvm-ffi01-cu130-x86_64-linux/        the same for `kernels.get_local_kernel`
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dslc.codegen.c_interface.compiling import EXTRA, find_compiler
@@ -19,8 +20,9 @@ from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
 from dslc.codegen.quoting import docstring, python_name, python_string
 from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error
+from dslc.compiler.targets.cpu import Machine as CpuName
 from dslc.machines.machine import CInterface
-from dslc.machines.registry import families, machine_class
+from dslc.machines.registry import machine_class
 from dslc.packaging.entries import Entry, by_kernel
 from dslc.packaging.spec import PackageTable
 from dslc.packaging.writing import artifact_key
@@ -39,23 +41,51 @@ def consumer_files(package: PackageTable, entries: Sequence[Entry]) -> Files:
         return {}
     files: Files = {}
     images = _images(entries)
-    there = {_family(e.artifact) for e in entries}
-    offered = {f: c for f in families() if f in there and (c := machine_class(f).facts.c_interface)}
+    offered = {r: c for e in entries if (c := _called(e)) and (r := _room(e))}
     if not offered:
-        text = "only kernels for NVIDIA GPUs and Arm CPUs have a C interface"
+        text = "only kernels for NVIDIA GPUs and for CPUs have a C interface"
         raise error("DSL0835", text, hint="add such a target, or leave consumers = [...] out")
     described: list[Interface] = []
-    for family, called in offered.items():
-        interfaces = _interfaces(package.name, entries, family)
+    for room, called in offered.items():
+        interfaces = _interfaces(package.name, [e for e in entries if _room(e) == room], called)
         described += [i for i in interfaces if i.name not in {d.name for d in described}]
-        own = _sources(package, family, called, interfaces)
+        own = _sources(package, room, called, interfaces)
         files |= own
         if {"tvm-ffi", "huggingface"} & {*package.consumers}:
             text = header(package.name, package.version, interfaces)
             inputs = {**own, **images, f"include/{package.name}.h": text.encode()}
-            files |= _libraries(package, family, called, inputs, interfaces)
+            files |= _libraries(package, room, called, inputs, interfaces)
     files[f"include/{package.name}.h"] = header(package.name, package.version, described).encode()
     return files
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What one C source is for: a family, of CPUs those of one machine."""
+
+    family: str
+    machine: CpuName | None
+
+    @property
+    def name(self) -> str:
+        """How files are called: `cuda`, `aarch64`, `cpu_x86_64`."""
+        same = self.machine in (None, self.family)
+        return self.family if same else f"{self.family}_{self.machine}"
+
+    def hosts(self, called: CInterface) -> list[str]:
+        """The hosts that libraries are made for."""
+        own = f"{self.machine}-"
+        return [h for h in called.hosts if self.machine is None or h.startswith(own)]
+
+
+def _called(entry: Entry) -> CInterface | None:
+    return machine_class(entry.artifact.target).facts.c_interface
+
+
+def _room(entry: Entry) -> _Room:
+    called, target = _called(entry), entry.artifact.target
+    machine = called.machine(target) if called is not None and called.machine is not None else None
+    return _Room(target.partition(":")[0], machine)
 
 
 def toolchain(package: PackageTable) -> dict[str, str]:
@@ -66,19 +96,19 @@ def toolchain(package: PackageTable) -> dict[str, str]:
 
 
 def _sources(
-    package: PackageTable, family: str, called: CInterface, interfaces: Sequence[Interface]
+    package: PackageTable, room: _Room, called: CInterface, interfaces: Sequence[Interface]
 ) -> Files:
-    path = f"c/{package.name}_{family}"
-    if called.image:
+    path = f"c/{package.name}_{room.name}"
+    if room.machine is None:
         text = gpu_source(package.name, package.version, interfaces)
         return {f"{path}.c": text.encode()}
-    text, assembly = cpu_source(package.name, package.version, interfaces)
+    text, assembly = cpu_source(package.name, package.version, interfaces, room.machine)
     return {f"{path}.c": text.encode(), **{f"c/{n}": t.encode() for n, t in assembly.items()}}
 
 
 def _libraries(
     package: PackageTable,
-    family: str,
+    room: _Room,
     called: CInterface,
     inputs: Mapping[str, bytes],
     interfaces: Sequence[Interface],
@@ -87,16 +117,17 @@ def _libraries(
     files: Files = {}
     compiler = find_compiler()
     sources = [p for p in inputs if p.startswith("c/")]
-    hosts = [h for h in called.hosts if h in compiler.hosts]
+    wanted = room.hosts(called)
+    hosts = [h for h in wanted if h in compiler.hosts]
     if not hosts:
         raise error(
             "DSL0951",
-            f"{compiler.identity} makes no libraries for {', '.join(called.hosts)}",
+            f"{compiler.identity} makes no libraries for {', '.join(wanted)}",
             hint=f"pip install 'dslc[{EXTRA}]' brings a compiler that does",
         )
     for host in hosts:
         library = compiler.library(inputs, sources, host)
-        name = f"lib{package.name}_{family}.so"
+        name = f"lib{package.name}_{room.name}.so"
         files[f"lib/{host}/{name}"] = library
         if "huggingface" in package.consumers:
             files |= _hugging_face(package, called, host, name, library, interfaces)
@@ -147,17 +178,16 @@ def _hugging_face(
     }
 
 
-def _interfaces(package: str, entries: Sequence[Entry], family: str) -> list[Interface]:
-    found = []
-    for kernel, listed in by_kernel(entries).values():
-        own = [e for e in listed if _family(e.artifact) == family]
-        if own:
-            params = tuple(Param(p.name, p.dtype, p.mode, p.dims) for p in kernel.parameters)
-            forms = tuple(Form(e.artifact, e.sizes, _paths(e.artifact)) for e in own)
-            symbol = f"{package}_{kernel.name}"
-            interface = Interface(kernel.name, symbol, kernel.doc, params, kernel.dims, forms)
-            found.append(_with_stored_types(interface))
-    return found
+def _interfaces(package: str, entries: Sequence[Entry], called: CInterface) -> list[Interface]:
+    prepared = called.assembled or (lambda artifact: artifact)
+    interfaces = []
+    for kernel, own in by_kernel(entries).values():
+        params = tuple(Param(p.name, p.dtype, p.mode, p.dims) for p in kernel.parameters)
+        forms = tuple(Form(prepared(e.artifact), e.sizes, _paths(e.artifact)) for e in own)
+        symbol = f"{package}_{kernel.name}"
+        interface = Interface(kernel.name, symbol, kernel.doc, params, kernel.dims, forms)
+        interfaces.append(_with_stored_types(interface))
+    return interfaces
 
 
 def _with_stored_types(interface: Interface) -> Interface:
@@ -179,10 +209,6 @@ def _paths(artifact: Artifact) -> tuple[str, ...]:
     if artifact.kind == "kernel":
         return (f"{folder}/{file}",)
     return tuple(f"{folder}/{i}.{file}" for i in range(len(artifact.launch["kernels"])))
-
-
-def _family(artifact: Artifact) -> str:
-    return artifact.target.partition(":")[0]
 
 
 def _images(entries: Sequence[Entry]) -> Files:

@@ -41,9 +41,9 @@ def described(signature: Signature, name: str | None = None) -> IndexedKernel:
 
 def by_kernel(entries: Iterable[Entry]) -> dict[str, tuple[IndexedKernel, list[Entry]]]:
     """Entries by the kernel's name; DSL0835 where two kernels of a name are not one."""
-    found: dict[str, tuple[IndexedKernel, list[Entry]]] = {}
+    entries_of: dict[str, tuple[IndexedKernel, list[Entry]]] = {}
     for entry in entries:
-        kernel, listed = found.setdefault(entry.kernel.name, (entry.kernel, []))
+        kernel, listed = entries_of.setdefault(entry.kernel.name, (entry.kernel, []))
         if replace(kernel, doc=None) != replace(entry.kernel, doc=None):
             raise error(
                 "DSL0835",
@@ -51,7 +51,7 @@ def by_kernel(entries: Iterable[Entry]) -> dict[str, tuple[IndexedKernel, list[E
                 hint="give one another name: kernel = ..., name = ... in the specification",
             )
         listed.append(entry)
-    return found
+    return entries_of
 
 
 def check_storages(entries: Iterable[Entry]) -> None:

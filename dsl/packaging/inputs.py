@@ -84,5 +84,5 @@ def unchanged(path: Path, inputs: Inputs) -> PackageFolder | None:
 def _tuning(cache: str | None) -> str:
     """A hash of the tuning results, which decide what is chosen where nothing is set."""
     folder = Path(cache or "", "tuning")
-    found = sorted(folder.glob("*.json")) if cache else []
-    return digest({f.name: f.read_bytes() for f in found})
+    records = sorted(folder.glob("*.json")) if cache else []
+    return digest({f.name: f.read_bytes() for f in records})

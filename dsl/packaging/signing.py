@@ -55,13 +55,13 @@ def sign(
     package.check()
     path = output or signature_path(package.path)
     date = stamp(now or datetime.now(UTC))
-    made = _private(key).sign(signed_message(package.digest, date))
+    signature = _private(key).sign(signed_message(package.digest, date))
     data = {
         "format": FORMAT,
         "algorithm": ALGORITHM,
         "digest": package.digest,
         "date": date,
-        "signature": base64.b64encode(made).decode(),
+        "signature": base64.b64encode(signature).decode(),
     }
     try:
         path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
@@ -75,13 +75,15 @@ def _private(key: Path):  # type: ignore[no-untyped-def]  # of a library that ma
     """The private key of a PEM file."""
     try:
         content = key.read_bytes()
-        found = cryptography("hazmat.primitives.serialization").load_pem_private_key(content, None)
+        private = cryptography("hazmat.primitives.serialization").load_pem_private_key(
+            content, None
+        )
     except OSError as failure:
         text = f"{key} cannot be read: {failure.strerror or failure}"
         raise error("DSL0833", text) from None
     except (ValueError, TypeError, cryptography("exceptions").UnsupportedAlgorithm) as problem:
         raise error("DSL0833", f"{key} is no private key: {problem}") from None
     kind = cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey
-    if not isinstance(found, kind):
+    if not isinstance(private, kind):
         raise error("DSL0833", f"{key} is no private key of {ALGORITHM}")
-    return found
+    return private

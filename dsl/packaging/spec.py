@@ -122,14 +122,14 @@ def is_version(text: str) -> bool:
 
 def wanted(spec: Spec, own_kernels: Mapping[str, list[str]]) -> list[Wanted]:
     """Every specialisation in order; `own_kernels` gives the kernels that a source defines."""
-    found: list[Wanted] = []
+    listed: list[Wanted] = []
     for table in spec.kernel:
         names = [table.kernel] if table.kernel else own_kernels[table.source]
         for target, kernel in itertools.product(table.targets or spec.package.targets, names):
-            found += _of_kernel(table, kernel, target, spec.package.ptx == target)
-    if len(found) > _MOST:
-        raise error("DSL0917", f"{len(found)} specialisations are more than {_MOST}")
-    return found
+            listed += _of_kernel(table, kernel, target, spec.package.ptx == target)
+    if len(listed) > _MOST:
+        raise error("DSL0917", f"{len(listed)} specialisations are more than {_MOST}")
+    return listed
 
 
 def fewest(spec: Spec) -> int:

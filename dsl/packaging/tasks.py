@@ -67,22 +67,22 @@ def compile_task(task: Task) -> Compiled:
     )
     # Sizes say what choices are for: the code relies on the dims that are compiled in, and a dim that a
     # tile needs is one of them.
-    made = origin.specialization(
+    specialization = origin.specialization(
         dims, origin.settled(config, dims.get), dims.get, loose if wanted.unaligned else ()
     )
-    artifact = _with_ptx(made.artifact, origin) if wanted.ptx else made.artifact
+    artifact = _with_ptx(specialization.artifact, origin) if wanted.ptx else specialization.artifact
     free = {d: n for d, n in wanted.sizes.items() if d not in artifact.signature.fixed}
     entry = Entry(described(origin.signature, wanted.name), artifact, free, tuning)
-    return Compiled(entry, made.artifact)
+    return Compiled(entry, specialization.artifact)
 
 
 def _origin(task: Task) -> TemplateOrigin:
     wanted = task.wanted
     define = tuple(sorted(wanted.define.items()))
-    found = _origins(
+    by_name = _origins(
         task.sources, wanted.source, wanted.target, define, task.include, task.cache, task.tuning
     )
-    return found[wanted.kernel]
+    return by_name[wanted.kernel]
 
 
 @functools.lru_cache(maxsize=64)
@@ -104,13 +104,13 @@ def _origins(
     files = Texts(dict(sources))
     options = build_options(target, _definitions(dict(define)), cache)
     module = parse_tile(files.texts[normal_path(source)], source)
-    found = origins(
+    by_name = origins(
         module, options, search=[Path(i) for i in include], folder=Path(source).parent, files=files
     )
     records = list(parse(tuning)) if tuning else []
-    for origin in found.values():
+    for origin in by_name.values():
         origin.tuned.take(records)
-    return found
+    return by_name
 
 
 def _definitions(given: Mapping[str, object]) -> dict[str, object]:
@@ -148,5 +148,5 @@ def _with_ptx(artifact: Artifact, origin: TemplateOrigin) -> Artifact:
             if name.endswith("kernel.cu")
         }
 
-    made = cached_files(origin.options.cache, artifact, "ptx", texts)
-    return dataclasses.replace(artifact, files={**artifact.files, **made})
+    texts_of = cached_files(origin.options.cache, artifact, "ptx", texts)
+    return dataclasses.replace(artifact, files={**artifact.files, **texts_of})

@@ -57,11 +57,11 @@ def package_files(
     files: Files = dict(more or {})
     kernels = []
     for kernel, listed in by_kernel(entries).values():
-        made: dict[str, IndexedSpecialization] = {}
+        indexed: dict[str, IndexedSpecialization] = {}
         for entry in listed:
             key = _add(files, entry.artifact)
-            made.setdefault(key, _indexed(key, entry))
-        kernels.append(replace(kernel, specializations=tuple(made.values())))
+            indexed.setdefault(key, _indexed(key, entry))
+        kernels.append(replace(kernel, specializations=tuple(indexed.values())))
     targets = tuple(dict.fromkeys(e.artifact.target for e in entries))
     records = {p: FileRecord(len(c), hashlib.sha256(c).hexdigest()) for p, c in files.items()}
     index = Index(
@@ -144,8 +144,8 @@ def write_tree(path: Path, files: Mapping[str, bytes]) -> None:
             for name, content in sorted(files.items()):
                 file = stage / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-                with open(made, "wb") as opened:
+                descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+                with open(descriptor, "wb") as opened:
                     opened.write(content)
             sync_folder(stage)
             _replace(path, stage)

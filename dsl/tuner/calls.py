@@ -76,7 +76,7 @@ def tune_for_call(origin: Origin, ready: Mapping[str, Argument], size: Sizes) ->
     try:
         result = tune(template, Request(sizes, given=given_of(parameters, ready)))
     except DiagnosticError as failure:
-        text = f"{template.signature.name} runs with its default choices: {failure}"
+        text = f"{template.signature.name} runs with its default choices: {failure.summary}"
         warnings.warn(text, TuningWarning, stacklevel=4)
         return
     warn_dropped(result)

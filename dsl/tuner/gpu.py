@@ -209,9 +209,9 @@ class CudaLoaded:
             bench.reference = results
             return None
         for name, result in results.items():
-            found = difference(bench.reference[name], result, bench.inputs.parameters[name].dtype)
-            if found is not None:
-                return f"{name}: {found}"
+            text = difference(bench.reference[name], result, bench.inputs.parameters[name].dtype)
+            if text is not None:
+                return f"{name}: {text}"
         return None
 
     def time(self, effort: Effort) -> float:

@@ -133,7 +133,7 @@ class Inputs:
         return free and array.dtype == np.uint8 and array.ndim == parameter.rank + 1
 
     def _numbers(self, texts: Iterable[str], name: str) -> tuple[int, ...]:
-        found = []
+        numbers = []
         for text in texts:
             missing = [n for n in _NAME.findall(text) if self._is_open(n)]
             if missing:
@@ -141,8 +141,8 @@ class Inputs:
                 raise error(
                     "DSL0913", f"the size of {missing[0]} of {name} is not known", hint=hint
                 )
-            found.append(int(evaluate(text, {**self._integers(), **self.sizes})))
-        return tuple(found)
+            numbers.append(int(evaluate(text, {**self._integers(), **self.sizes})))
+        return tuple(numbers)
 
     def _is_open(self, name: str) -> bool:
         known = name in self.sizes or name in self.parameters
@@ -170,7 +170,7 @@ class Inputs:
 def _drawn(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     if dtype.is_integer and dtype.bits > 8:
         return np.zeros(shape, storage_dtype(dtype))
-    made = repeated_array(dtype, shape, rng)
+    drawn = repeated_array(dtype, shape, rng)
     if dtype.is_float and dtype.bits >= 16:
-        made *= made.dtype.type(_QUARTER)
-    return made
+        drawn *= drawn.dtype.type(_QUARTER)
+    return drawn

@@ -99,13 +99,13 @@ class PredictedChoices:
         ranking = Ranking(origin, sizes)
         for configuration in self._products():
             with contextlib.suppress(DiagnosticError):
-                made = ranking.elaborated(configuration)
-                names = {p.name for p in ranking.packed(made)} if narrow else set()
-                packed = weight_dims(made.program, names) & {*origin.signature.dims}
+                elaborated = ranking.elaborated(configuration)
+                names = {p.name for p in ranking.packed(elaborated)} if narrow else set()
+                packed = weight_dims(elaborated.program, names) & {*origin.signature.dims}
                 return {
-                    "required": sorted(made.required),
+                    "required": sorted(elaborated.required),
                     "packed": sorted(packed),
-                    "static": sorted(made.dims),
+                    "static": sorted(elaborated.dims),
                 }
         return {"required": [], "packed": [], "static": []}
 
@@ -178,7 +178,7 @@ def remembered(
         return {}, {"name": name, "target": target, "prediction": compute()}
 
     try:
-        found: Mapping[str, Any] = cache.fetch(key, manifest).manifest["prediction"]
+        prediction: Mapping[str, Any] = cache.fetch(key, manifest).manifest["prediction"]
     except DiagnosticError:
         return compute()  # the cache cannot be used: compiling will say so
-    return found
+    return prediction

@@ -71,31 +71,31 @@ def prune(
     beside the default. What is not predicted `until` then (`time.monotonic`) is left out. DSL0921 where
     the machine runs none.
     """
-    found = Pruned()
+    pruned = Pruned()
     first = drawn(tunes, _MOST, seed)
-    asking = _Asking(make_task, workers, found, until, advance)
+    asking = _Asking(make_task, workers, pruned, until, advance)
     coarse = asking.predicted(first)
     if coarse and coarse[0].configuration == first[0]:
-        found.default = coarse[0]
+        pruned.default = coarse[0]
     ranked = sorted(coarse, key=lambda c: c.predicted)
     kept = ranked[: max(_FEWEST, len(ranked) // 4)]
     seen = {c.configuration for c in coarse}
     more = [c for c in expand(k.configuration for k in kept) if c not in seen]
     # The first of a random choice always stays: here none is special.
     fine = asking.predicted(drawn(more, _MOST, seed))
-    found.total = len(first) + len(more)
+    pruned.total = len(first) + len(more)
     texts: set[str] = set()
     for candidate in sorted((*coarse, *fine), key=lambda c: c.predicted):
         if storage and candidate.outlook.storage != storage:
             continue
         if candidate.outlook.text in texts:
-            found.same += 1
+            pruned.same += 1
             continue
         texts.add(candidate.outlook.text)
-        found.candidates.append(candidate)
-    if not found.candidates:
-        raise _nothing(found)
-    return found
+        pruned.candidates.append(candidate)
+    if not pruned.candidates:
+        raise _nothing(pruned)
+    return pruned
 
 
 @dataclass(slots=True)

@@ -137,12 +137,12 @@ def nearest(records: Iterable[Record], size: Sizes) -> Record | None:
     taken. Where weights are stored for the choices, one storage has to serve all sizes: there the
     nearest record is taken however far it is.
     """
-    found: list[tuple[tuple[float, ...], Record]] = []
+    by_distance: list[tuple[tuple[float, ...], Record]] = []
     for record in records:
         distance = _distance(record, size)
         if distance is not None:
-            found.append((distance, record))
-    return min(found, key=lambda f: f[0], default=(None, None))[1]
+            by_distance.append((distance, record))
+    return min(by_distance, key=lambda f: f[0], default=(None, None))[1]
 
 
 def _distance(record: Record, size: Sizes) -> tuple[float, ...] | None:

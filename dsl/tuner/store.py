@@ -42,8 +42,8 @@ class TuningStore:
 
     def all(self) -> list[Record]:
         """Every result, by kernel, target and sizes."""
-        found = [r for path in sorted(self.folder.glob("*.json")) for r in self._read(path)]
-        return sorted(found, key=lambda r: (r.environment.kernel, r.environment.target, r.sizes))
+        records = [r for path in sorted(self.folder.glob("*.json")) for r in self._read(path)]
+        return sorted(records, key=lambda r: (r.environment.kernel, r.environment.target, r.sizes))
 
     def add(self, records: Iterable[Record]) -> None:
         """Keep results; one for the same kernel, versions, device and sizes is replaced.

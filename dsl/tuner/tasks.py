@@ -95,12 +95,12 @@ def registers_of(artifact: Artifact) -> dict[str, int]:
     manifests = (
         [artifact.to_manifest()] if artifact.kind == "kernel" else artifact.launch["kernels"]
     )
-    found = {}
+    registers = {}
     for manifest in manifests:
         resources = manifest["launch"].get("resources")
         if resources:
-            found[manifest["name"]] = resources["registers"] + resources["stack"] // 4
-    return found
+            registers[manifest["name"]] = resources["registers"] + resources["stack"] // 4
+    return registers
 
 
 def storage_of(program: TileProgram) -> str:

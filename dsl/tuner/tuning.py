@@ -175,11 +175,11 @@ class Tuning:
             began=began,
             arrived=self._arrived,
         )
-        found = search.run()
-        record = self._record(found, bench) if found.best is not None else None
+        measured = search.run()
+        record = self._record(measured, bench) if measured.best is not None else None
         if record is not None:
             self._keep(record)
-        return Result(self.name, record, pruned, found, candidates)
+        return Result(self.name, record, pruned, measured, candidates)
 
     def chosen(self, pruned: Pruned) -> list[Candidate]:
         """The candidates that are measured: the best predicted, and the default."""
@@ -191,13 +191,13 @@ class Tuning:
 
     def task(self, configuration: Configuration) -> Task:
         """What a worker needs. DiagnosticError where the kernel refuses the choices."""
-        made = self.origin.elaborated(self.fixed, configuration.config, self.sizes.get)
-        check_requirements(made.program, self.sizes)
+        elaborated = self.origin.elaborated(self.fixed, configuration.config, self.sizes.get)
+        check_requirements(elaborated.program, self.sizes)
         cache = self.origin.options.cache
         return Task(
-            print_program(made.program, locations=True),
-            made.choices,
-            made.schedule,
+            print_program(elaborated.program, locations=True),
+            elaborated.choices,
+            elaborated.schedule,
             self.origin.machine.target.name,
             self.sizes,
             False if cache is None else None if self._remote else str(cache.root),
@@ -263,14 +263,14 @@ class Tuning:
 
 def exact_dims(origin: TemplateOrigin) -> tuple[str, ...]:
     """The dims of weights that the compiler packs: one packing is for one value of each."""
-    found = {
+    exact = {
         name
         for p in origin.signature.parameters
         if p.dtype.is_low_bit and p.packed is None and not p.is_written
         for text in p.dims or ()
         for name in _NAME.findall(text)
     }
-    return tuple(d for d in origin.signature.dims if d in found)
+    return tuple(d for d in origin.signature.dims if d in exact)
 
 
 def tune(

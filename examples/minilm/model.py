@@ -46,7 +46,7 @@ class FeedForward:
 
 def gelu(x: Array) -> Array:
     """The Gaussian error linear unit with the error function itself."""
-    return 0.5 * x * (1 + np.vectorize(math.erf, otypes=[np.float32])(x / math.sqrt(2)))
+    return np.asarray(0.5 * x * (1 + np.vectorize(math.erf, otypes=[np.float32])(x / math.sqrt(2))))
 
 
 class Model:
@@ -111,13 +111,13 @@ class Model:
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         weight, bias = self._linear(f"{prefix}.output.dense")
-        return (weights @ v).transpose(1, 0, 2).reshape(len(x), HIDDEN) @ weight + bias
+        return np.asarray((weights @ v).transpose(1, 0, 2).reshape(len(x), HIDDEN) @ weight + bias)
 
     def _norm(self, x: Array, name: str) -> Array:
         centred = x - x.mean(axis=-1, keepdims=True)
         scaled = centred / np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + 1e-12)
         weight, bias = (self._tensors[f"{name}.LayerNorm.{n}"] for n in ("weight", "bias"))
-        return scaled * weight + bias
+        return np.asarray(scaled * weight + bias)
 
 
 def published(folder: Path) -> Model:
@@ -149,7 +149,7 @@ def random_model(seed: int = 0) -> Model:
     """The same shapes with seeded random weights, where the published ones cannot be had."""
     rng = np.random.default_rng(seed)
     words = ["[UNK]", "[CLS]", "[SEP]", "."]
-    shapes = {
+    shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (len(words), HIDDEN),
         "embeddings.position_embeddings.weight": (512, HIDDEN),
         "embeddings.token_type_embeddings.weight": (2, HIDDEN),

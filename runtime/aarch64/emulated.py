@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from dslc.compiler.diagnostics import error
-from dslc.runtime.aarch64.features import features_of
-from dslc.runtime.aarch64.processor import Word
+from dslc.runtime.aarch64.slices import slices
 from dslc.runtime.aarch64_emulator import EmulationError, Emulator, Loaded
+from dslc.runtime.native.arm_features import features_of
+from dslc.runtime.native.processor import Word
 
 # Slices run one after another here, but there are several, as there would be of threads.
 _SLICES = 3
@@ -25,6 +26,7 @@ class EmulatedProcessor:
         except EmulationError as failure:
             raise error("DSL0861", str(failure)) from None
         self.name = f"the emulated CPU {cpu}"
+        self.machine = "aarch64"
         self.features = features_of(*self._emulator.capabilities)
         self.threads = _SLICES
 
@@ -49,12 +51,14 @@ class EmulatedLibrary:
         symbol: str,
         words: Sequence[Word],
         written: Collection[int],
-        slices: Sequence[tuple[int, int]],
+        turns: int,
+        threads: int,
         scratch: int = 0,
         names: Sequence[str] = (),
     ) -> int:
-        """The slices one after another; DSL0861 for what the machine forbids."""
+        """A slice for each thread, one after another; DSL0861 for what the machine forbids."""
         try:
-            return self._loaded.call(symbol, words, written, slices, scratch, names)
+            parts = slices(turns, threads)
+            return self._loaded.call(symbol, words, written, parts, scratch, names)
         except EmulationError as failure:
             raise error("DSL0861", f"{symbol}: {failure}") from None

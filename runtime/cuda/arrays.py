@@ -128,8 +128,8 @@ def device_array(
         return _from_interface(value, interface, load)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         where = device_name(value)
-        found = where is not None and where.startswith(place)
-        return _from_dlpack(value, stream) if found else None
+        is_there = where is not None and where.startswith(place)
+        return _from_dlpack(value, stream) if is_there else None
     return None
 
 

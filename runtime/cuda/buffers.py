@@ -66,15 +66,15 @@ class CudaBuffer(Buffer):
                 self._device.driver.call("cuStreamSynchronize", 0)
 
     def _read(self) -> Array:
-        made = np.empty(self.shape, storage_dtype(self.dtype))
-        if made.nbytes:
+        array = np.empty(self.shape, storage_dtype(self.dtype))
+        if array.nbytes:
             with self._device.current():
                 self._device.driver.call("cuCtxSynchronize")
                 self._device.driver.call(
-                    "cuMemcpyDtoHAsync", made.ctypes.data, self._address, made.nbytes, 0
+                    "cuMemcpyDtoHAsync", array.ctypes.data, self._address, array.nbytes, 0
                 )
                 self._device.driver.call("cuStreamSynchronize", 0)
-        return made
+        return array
 
 
 class CudaMemory(Memory):

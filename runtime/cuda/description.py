@@ -107,13 +107,13 @@ def describe(artifact: Artifact) -> Description:
 
 def read_alignments(artifact: Artifact) -> dict[str, int]:
     """The tensors of a kernel or program that begin at multiples of fewer bytes; DSL0802 as above."""
-    found = artifact.launch.get("alignments", {})
+    alignments = artifact.launch.get("alignments", {})
     tensors = {p.name for p in artifact.signature.params if p.dims is not None}
-    if not isinstance(found, Mapping) or not all(
-        name in tensors and type(n) is int and n > 0 for name, n in found.items()
+    if not isinstance(alignments, Mapping) or not all(
+        name in tensors and type(n) is int and n > 0 for name, n in alignments.items()
     ):
         _wrong(artifact, "alignments are bytes by the names of tensors")
-    return dict(found)
+    return dict(alignments)
 
 
 def _argument(

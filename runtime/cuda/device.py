@@ -134,31 +134,31 @@ class CudaDevice:
 
     def binary_for(self, artifact: Artifact) -> bytes:
         """The machine code of the artifact that this GPU runs best; DSL0841 where it runs none."""
-        found = {
+        binaries = {
             name.removesuffix(_BINARY): content
             for name, content in artifact.files.items()
             if name.endswith(_BINARY)
         }
-        fitting = [a for a in found if fits(a, self.capability)]
+        fitting = [a for a in binaries if fits(a, self.capability)]
         if not fitting and (text := self._ptx_for(artifact)) is not None:
             return text
         if not fitting:
-            made = ", ".join(sorted(found)) or "no architecture"
+            built_for = ", ".join(sorted(binaries)) or "no architecture"
             raise error(
                 "DSL0841",
-                f"{artifact.name} has machine code for {made}; device {self.ordinal} "
+                f"{artifact.name} has machine code for {built_for}; device {self.ordinal} "
                 f"({self.name}) is {self.architecture}",
                 hint="compile it for this GPU: target='cuda'",
             )
-        return found[max(fitting, key=_preference)]
+        return binaries[max(fitting, key=_preference)]
 
     def _ptx_for(self, artifact: Artifact) -> bytes | None:
         """PTX that the driver compiles for this GPU: slow at the first launch, so it is said aloud.
 
         None where there is none, or `DSLC_JIT=error` forbids it.
         """
-        found = {n.removesuffix(_PTX): c for n, c in artifact.files.items() if n.endswith(_PTX)}
-        fitting = [a for a in found if ptx_fits(a, self.capability)]
+        texts = {n.removesuffix(_PTX): c for n, c in artifact.files.items() if n.endswith(_PTX)}
+        fitting = [a for a in texts if ptx_fits(a, self.capability)]
         if not fitting or os.environ.get("DSLC_JIT", "").strip().lower() == "error":
             return None
         best = max(fitting, key=_preference)
@@ -169,7 +169,7 @@ class CudaDevice:
             PtxWarning,
             stacklevel=2,
         )
-        return found[best] + b"\0"
+        return texts[best] + b"\0"
 
     def allocate(self, size: int, *, zero: bool = False) -> int:
         """The address of new memory; the device has set it to zero when this returns, if asked.
@@ -226,10 +226,10 @@ def fits(architecture: str, capability: tuple[int, int]) -> bool:
     number = digits.rstrip("af")
     if not number.isdigit():
         return False
-    made = divmod(int(number), 10)
+    version = divmod(int(number), 10)
     if digits.endswith("a"):
-        return made == capability
-    return made[0] == capability[0] and made[1] <= capability[1]
+        return version == capability
+    return version[0] == capability[0] and version[1] <= capability[1]
 
 
 def ptx_fits(architecture: str, capability: tuple[int, int]) -> bool:

@@ -76,13 +76,13 @@ class CudaKernel:
         for p in self._params:
             if p.dims is None:
                 continue
-            found = self.find_array(args[p.name], p.name, given or 0)
-            if found is None:
+            array = self.find_array(args[p.name], p.name, given or 0)
+            if array is None:
                 host[p.name] = self._host_array(p, args[p.name])
             else:
-                check_element(found, p)
-                check_strides(found, p)
-                arrays[p.name] = found
+                check_element(array, p)
+                check_strides(array, p)
+                arrays[p.name] = array
         refuse_host_tensors(args, arrays)
         device = self.devices.get(self._ordinal(arrays))
         if given is None:

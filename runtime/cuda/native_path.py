@@ -64,7 +64,7 @@ def native_call(
 
 def _exchange_of(tensors: Sequence[object]) -> object:
     """The capsule of DLPack's C exchange interface that all these tensors' types share, or None."""
-    found = {
+    exchanges = {
         id(x): x for x in (getattr(type(t), "__dlpack_c_exchange_api__", None) for t in tensors)
     }
-    return next(iter(found.values())) if len(found) == 1 else None
+    return next(iter(exchanges.values())) if len(exchanges) == 1 else None

@@ -209,12 +209,12 @@ class ReadyProgram:
     def _values(self, stream: int, given: Sequence[Number]) -> list[list[Number]]:
         start, *spaces = self._memory.addresses(stream, self._sizes) if any(self._sizes) else (0,)
         everything = (*given, *(start + offset for offset in self._offsets))
-        found = []
+        values = []
         for call in self._calls:
             count = len(call.prepared.sizes)
-            found.append(call.values(everything, spaces[:count]))
+            values.append(call.values(everything, spaces[:count]))
             spaces = spaces[count:]
-        return found
+        return values
 
     def _graph(self, values: Sequence[Sequence[Number]]) -> LaunchGraph:
         """A graph with these arguments: a new one, or the oldest with other arguments than it had."""

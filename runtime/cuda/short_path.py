@@ -252,8 +252,8 @@ def _torch_guards(tensors: Sequence[Any]) -> Callable[..., bool] | None:
     """torch's own comparison, if this version has it and it tells these tensors from others."""
     try:
         guards: Any = importlib.import_module("torch._C._dynamo.guards")
-        made = guards.TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-        check: Callable[..., bool] = made.check
+        built = guards.TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
+        check: Callable[..., bool] = built.check
         others = [tensors[0].unsqueeze(0), *tensors[1:]]
         return check if check(*tensors) is True and check(*others) is False else None
     except Exception:  # a private part of torch: whatever is wrong with it, there is the other way
@@ -282,7 +282,7 @@ def _misplaced(
     At more of them, too: there may be a better kernel for those.
     """
     whole: dict[int, list[str]] = {}
-    found = []
+    tests = []
     for p, _ in tensors:
         name, seen = f"p{names[p.name]}", alignment_of(arrays[p.name], p.name)
         most = max(seen, wanted[p.name])
@@ -290,8 +290,8 @@ def _misplaced(
             whole.setdefault(most, []).append(name)
             continue
         above = 4 if seen < 4 else ALIGNMENT
-        found.append(f"{name} & {most - 1} or not {name} & {above - 1}")
-    return [f"({' | '.join(n)}) & {most - 1}" for most, n in whole.items()] + found
+        tests.append(f"{name} & {most - 1} or not {name} & {above - 1}")
+    return [f"({' | '.join(n)}) & {most - 1}" for most, n in whole.items()] + tests
 
 
 def _overlaps(
@@ -304,7 +304,7 @@ def _overlaps(
     The long way says which. Bounds are computed once for all arguments of a size.
     """
     bounds: dict[tuple[str, int], str] = {}
-    found = []
+    tests = []
     for i, (out, _) in enumerate(tensors):
         if out.mode == "in":
             continue
@@ -314,5 +314,5 @@ def _overlaps(
             if i == j or (other.mode != "in" and j < i):
                 continue
             below = bounds.setdefault((p, -arrays[other.name].nbytes), f"b{len(bounds)}")
-            found.append(f"{below} < p{names[other.name]} < {above}")
-    return found, [f"{name} = {p} + {size}" for (p, size), name in bounds.items()]
+            tests.append(f"{below} < p{names[other.name]} < {above}")
+    return tests, [f"{name} = {p} + {size}" for (p, size), name in bounds.items()]

@@ -42,12 +42,12 @@ class TensorMap:
     def read(data: Mapping[str, Any]) -> TensorMap | None:
         """Of a launch's data; None or DSL0802 where it is not as above."""
         own = {key: value for key, value in data.items() if key != "kind"}
-        found = decode(TensorMap, own, "a tensor map")
-        rank = len(found.box)
-        numbers = all(0 < n <= 256 for n in found.box)
-        known = found.bytes in _TYPES and found.swizzle in _SWIZZLES
-        right = 2 <= rank <= 5 and (len(found.extents), len(found.strides)) == (rank, rank - 1)
-        return found if numbers and known and right else None
+        decoded = decode(TensorMap, own, "a tensor map")
+        rank = len(decoded.box)
+        numbers = all(0 < n <= 256 for n in decoded.box)
+        known = decoded.bytes in _TYPES and decoded.swizzle in _SWIZZLES
+        right = 2 <= rank <= 5 and (len(decoded.extents), len(decoded.strides)) == (rank, rank - 1)
+        return decoded if numbers and known and right else None
 
 
 class Encoder:
@@ -67,12 +67,12 @@ class Encoder:
 
     def map_of(self, address: int) -> bytes:
         """The map of the tensor at an address. DSL0842 where the driver refuses it."""
-        found = self._kept.get(address)
-        if found is None:
+        kept = self._kept.get(address)
+        if kept is None:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            found = self._kept[address] = self._encoded(address)
-        return found
+            kept = self._kept[address] = self._encoded(address)
+        return kept
 
     def _encoded(self, address: int) -> bytes:
         memory = (ctypes.c_char * (BYTES + ALIGNMENT))()

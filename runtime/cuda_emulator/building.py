@@ -35,10 +35,10 @@ def compiler() -> str | None:
 
 
 def _needed() -> str:
-    found = compiler()
-    if found is None:
+    command = compiler()
+    if command is None:
         raise EmulationError("an emulation needs a C++ compiler: g++ or clang++ in PATH, or $CXX")
-    return found
+    return command
 
 
 @functools.cache

@@ -173,5 +173,5 @@ def _line_of(path: str, address: str) -> int | None:
         return None
     command = [tool, "-i", "-e", path, address]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.findall(r"kernel\.c[cu]:(\d+)", done.stdout)
-    return int(found[-1]) if found else None
+    lines = re.findall(r"kernel\.c[cu]:(\d+)", done.stdout)
+    return int(lines[-1]) if lines else None

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
-from dslc.runtime.aarch64.arguments import bind_arguments
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.calls import read_calls
 from dslc.runtime.cuda.description import CODES, Description, KernelArgument, describe
 from dslc.runtime.expression import Number, evaluate, number
 from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
+from dslc.runtime.native.arguments import bind_arguments
 from dslc.runtime.scalars import as_dtype
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray

@@ -180,10 +180,10 @@ def _permute(parts: Parts, memory: Memory, operands: list[Operand], fields: dict
 
 def swizzle_code(parts: Parts, text: str) -> int:
     """The 16 bits of ds_swizzle's pattern: a number, or swizzle(KIND, ...)."""
-    found = re.match(r"swizzle\((\w+),\s*(.*)\)$", text)
-    if not found:
+    match = re.match(r"swizzle\((\w+),\s*(.*)\)$", text)
+    if not match:
         return int(text, 0)
-    kind, rest = found[1], [w.strip().strip('"') for w in found[2].split(",")]
+    kind, rest = match[1], [w.strip().strip('"') for w in match[2].split(",")]
     match kind:
         case "QUAD_PERM":
             return 0x8000 | sum(int(lane, 0) << 2 * k for k, lane in enumerate(rest))

@@ -83,9 +83,9 @@ class _Reader:
                 self.notes.append(line)
             return
         words = _without_comment(line).strip()
-        if found := _LABEL.match(words):
-            self._label(found[1])
-            words = words[found.end() :].strip()
+        if match := _LABEL.match(words):
+            self._label(match[1])
+            words = words[match.end() :].strip()
         if not words:
             return
         if words.startswith("."):
@@ -123,8 +123,8 @@ class _Reader:
             return
         match name:
             case ".amdgcn_target":
-                found = _TARGET.search(rest)
-                self.chip = found[0] if found else None
+                match = _TARGET.search(rest)
+                self.chip = match[0] if match else None
             case ".amdhsa_kernel":
                 self.kernels[rest] = self._functions[rest]
                 self._descriptor = self.kernels[rest].descriptor
@@ -135,12 +135,12 @@ class _Reader:
             case ".amdgpu_metadata":
                 self._within_notes = True
             case ".file":
-                if found := _FILE.match(rest):
-                    self._files[found[1]] = found[2].rpartition("/")[2]
+                if match := _FILE.match(rest):
+                    self._files[match[1]] = match[2].rpartition("/")[2]
             case ".loc":
-                if found := _LOC.match(rest):
-                    file = self._files.get(found[1], "?")
-                    self._source = f"{file}:{found[2]}:{found[3]}" if found[2] != "0" else None
+                if match := _LOC.match(rest):
+                    file = self._files.get(match[1], "?")
+                    self._source = f"{file}:{match[2]}:{match[3]}" if match[2] != "0" else None
             case ".text":
                 self._text_section = True
             case ".section":

@@ -57,10 +57,10 @@ def compiler() -> tuple[str, ...] | None:
 
 
 def _needed() -> tuple[str, ...]:
-    found = compiler()
-    if found is None:
+    command = compiler()
+    if command is None:
         raise EmulationError("an emulation needs a C compiler: cc, gcc or clang in PATH, or $CC")
-    return found
+    return command
 
 
 @functools.cache
@@ -114,12 +114,12 @@ def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
         new = [f for f in missing if f not in libraries]
         if new:
             bodies = "\n".join(f.replace("NAME", names[f]) for f in new)
-            made = _build("kernel", words, {"kernel.c": head + bodies + "\n"})
-            libraries |= dict.fromkeys(new, made)
+            library_of = _build("kernel", words, {"kernel.c": head + bodies + "\n"})
+            libraries |= dict.fromkeys(new, library_of)
             for function in new:
                 with suppress(FileExistsError):  # another process was as quick
                     files[function].unlink(missing_ok=True)  # its library is gone
-                    files[function].symlink_to(made.name)
+                    files[function].symlink_to(library_of.name)
         for function, library in libraries.items():
             found = getattr(_opened(library), names[function])
             address = ctypes.cast(found, ctypes.c_void_p).value

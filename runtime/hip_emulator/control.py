@@ -79,10 +79,10 @@ def _wait(parts: Parts) -> None:
         for word in re.split(
             r"[\s&]+", operand.value.text if isinstance(operand.value, Name) else ""
         ):
-            found = _COUNTER.fullmatch(word)
-            if not found or found[1] not in counts:
+            match = _COUNTER.fullmatch(word)
+            if not match or match[1] not in counts:
                 raise parts.fail("the emulator does not know this counter")
-            counts[found[1]] = int(found[2], 0)
+            counts[match[1]] = int(match[2], 0)
     parts.kind = "WAIT"
     parts.fields |= {"vm": str(counts["vmcnt"]), "lgkm": str(counts["lgkmcnt"])}
 

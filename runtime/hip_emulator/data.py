@@ -62,13 +62,13 @@ def _number(name: str, word: str) -> int:
 
 
 def _string(text: str) -> bytes:
-    found = bytearray()
+    content = bytearray()
     body = text.strip()[1:-1]
     for match in re.finditer(r"\\([0-7]{1,3})|\\(.)|(.)", body):
         if match[1]:
-            found.append(int(match[1], 8))
+            content.append(int(match[1], 8))
         elif match[2]:
-            found.append(_ESCAPES[match[2]])
+            content.append(_ESCAPES[match[2]])
         else:
-            found += match[3].encode()
-    return bytes(found)
+            content += match[3].encode()
+    return bytes(content)

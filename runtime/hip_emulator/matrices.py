@@ -52,10 +52,10 @@ def is_matrix(mnemonic: str) -> bool:
 
 def matrix(parts: Parts, chip: str) -> None:
     """An MFMA: D, A, B, C and, of gfx950's scaled ones, a register of scales for A and for B."""
-    found = _NAME.match(parts.instruction.mnemonic)
-    if not found:
+    match = _NAME.match(parts.instruction.mnemonic)
+    if not match:
         raise parts.fail("the emulator does not know this instruction")
-    scaled, result, m, n, k, blocks, kind = found.groups()
+    scaled, result, m, n, k, blocks, kind = match.groups()
     shape = (int(m), int(k), int(blocks or 1))
     family = "fp8" if "_" in kind else kind
     known = _BOTH.get(family, set()) | _ONLY.get(chip, {}).get(family, set())

@@ -93,8 +93,8 @@ def _list(lines: list[str], at: int, indent: int) -> tuple[list[Any], int]:
             item: Any
             item, at = _map(lines, at, _indent(lines[at]))
         else:
-            found = _ITEM.match(lines[at])
-            item, at = (found[2] if found else ""), at + 1
+            match = _ITEM.match(lines[at])
+            item, at = (match[2] if match else ""), at + 1
         items.append(item)
     return items, at
 
@@ -102,12 +102,12 @@ def _list(lines: list[str], at: int, indent: int) -> tuple[list[Any], int]:
 def _map(lines: list[str], at: int, indent: int) -> tuple[dict[str, Any], int]:
     entries: dict[str, Any] = {}
     while at < len(lines) and _indent(lines[at]) == indent:
-        found = _LINE.match(lines[at])
-        if not found or found[2]:
+        match = _LINE.match(lines[at])
+        if not match or match[2]:
             break
         at += 1
-        if found[4]:
-            entries[found[3]] = found[4].strip()
+        if match[4]:
+            entries[match[3]] = match[4].strip()
         else:
-            entries[found[3]], at = _block(lines, at, indent)
+            entries[match[3]], at = _block(lines, at, indent)
     return entries, at

@@ -73,8 +73,8 @@ def read_operands(mnemonic: str, text: str) -> tuple[tuple[Operand, ...], Mappin
         return tuple(_operand(w) if not _is_call(w) else Operand(Name(w)) for w in _split(text)), {}
     words = _split(text)
     last, modifiers = _without_modifiers(words[-1])
-    found = [*words[:-1], *([last] if last else [])]
-    return tuple(_operand(w) for w in found), modifiers
+    texts = [*words[:-1], *([last] if last else [])]
+    return tuple(_operand(w) for w in texts), modifiers
 
 
 def _is_call(word: str) -> bool:
@@ -134,11 +134,11 @@ def _operand(word: str) -> Operand:
 def _value(word: str) -> Register | Constant | Name:
     if word in NAMED:
         return Register(False, *NAMED[word])
-    if found := _SINGLE.match(word):
-        return _register(found[1], int(found[2]), 1)
-    if found := _RANGE.match(word):
-        last = int(found[3] or found[2])
-        return _register(found[1], int(found[2]), last - int(found[2]) + 1)
+    if match := _SINGLE.match(word):
+        return _register(match[1], int(match[2]), 1)
+    if match := _RANGE.match(word):
+        last = int(match[3] or match[2])
+        return _register(match[1], int(match[2]), last - int(match[2]) + 1)
     if _NUMBER.match(word):
         return Constant(int(word, 0))
     if _FLOAT.match(word):

@@ -27,11 +27,11 @@ class TranslatedProgram:
 
     def __init__(self, assembly: Assembly, name: str, data_address: int) -> None:
         rows = translate(assembly, name, data_address)
-        found = addresses(assembly.chip, functions_of(rows))
+        address_of = addresses(assembly.chip, functions_of(rows))
         self._code = (Ins * max(len(rows), 1))()
         self._accesses: dict[tuple[tuple[str, str], ...], Access] = {}
         for ins, row in zip(self._code, rows, strict=False):
-            self._fill(ins, row, found)
+            self._fill(ins, row, address_of)
         self._name = name.encode()
         code = ctypes.cast(self._code, ctypes.POINTER(Ins))
         self._program = Program(self._name, code, len(rows))

@@ -134,14 +134,14 @@ def _check_size(kernel: Kernel, metadata: Metadata, request: Request) -> None:
     if metadata.required_block and tuple(request.block) != metadata.required_block:
         raise EmulationError(f"{kernel.name} takes workgroups of {metadata.required_block}")
     for key, value in _MODES.items():
-        if (found := kernel.descriptor.get(key, value)) != value:
-            raise EmulationError(f"{kernel.name}: the emulator does not know {key} {found}")
+        if (size := kernel.descriptor.get(key, value)) != value:
+            raise EmulationError(f"{kernel.name}: the emulator does not know {key} {size}")
 
 
 def _granule_shift(kernel: Kernel) -> int:
     """The smallest access of LDS, as a power of two of bytes up to 4."""
-    found = [find_memory(i.mnemonic) for i in kernel.code]
-    sizes = [m.bytes for m in found if m and m.space in ("LDS", "FLAT")]
+    accesses = [find_memory(i.mnemonic) for i in kernel.code]
+    sizes = [m.bytes for m in accesses if m and m.space in ("LDS", "FLAT")]
     return min(2, *((size.bit_length() - 1) for size in sizes), 2)
 
 

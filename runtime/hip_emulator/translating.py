@@ -54,10 +54,10 @@ def translate(assembly: Assembly, name: str, data_address: int = 0) -> list[Row]
 
 def functions_of(rows: list[Row]) -> list[str]:
     """The functions that rows need, each once."""
-    found = [row.run for row in rows if row.run]
+    functions = [row.run for row in rows if row.run]
     for row in rows:
-        found += [text for key in FUNCTIONS if row.access and (text := row.access.get(key))]
-    return list(dict.fromkeys(found))
+        functions += [text for key in FUNCTIONS if row.access and (text := row.access.get(key))]
+    return list(dict.fromkeys(functions))
 
 
 def _resolved(instruction: Instruction, symbols: dict[str, int]) -> Instruction:

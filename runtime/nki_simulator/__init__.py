@@ -8,6 +8,15 @@ how long it would take, by the costs that the Neuron documentation gives. Such t
 
 from dslc.runtime.nki_simulator.errors import RULES, NkiFault
 from dslc.runtime.nki_simulator.machine import CORES, NeuronCore, find_core
-from dslc.runtime.nki_simulator.running import Run, simulate
+from dslc.runtime.nki_simulator.running import Run, simulate, simulate_file
 
-__all__ = ["CORES", "RULES", "NeuronCore", "NkiFault", "Run", "find_core", "simulate"]
+__all__ = [
+    "CORES",
+    "RULES",
+    "NeuronCore",
+    "NkiFault",
+    "Run",
+    "find_core",
+    "simulate",
+    "simulate_file",
+]

@@ -37,7 +37,10 @@ RULES = {
     "output": "a kernel returns tensors that it made in nl.shared_hbm, all of them written, and writes "
     "no argument",
     "subset": "a kernel's body is the Python subset of NKI",
-    "scalar": "a run-time scalar is only added, multiplied and used as an offset",
+    "scalar": "a register begins slices and bounds loops: nothing is computed with it, and it steers "
+    "no building of the kernel",
+    "dependency": "instructions wait for those of their own loops and of the loops around these",
+    "simulator": "what the simulator has not, though the machine does",
     "window": "an instruction works on tiles of some sizes alone",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 from math import prod
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,7 +14,7 @@ from dslc.runtime.nki_simulator.errors import NkiFault
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES, PARTITIONS, PE_DEPTH, NeuronCore
 from dslc.runtime.nki_simulator.scalars import number_of
 from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF, Storage, Tensor
-from dslc.runtime.nki_simulator.trace import Tile, Trace
+from dslc.runtime.nki_simulator.trace import Rows, Tile, Trace
 from dslc.runtime.nki_simulator.views import NkiTensor
 
 Instruction = Callable[..., None]
@@ -41,10 +42,13 @@ class Engine(Enum):
 
 
 class Loop:
-    """A compiled loop that is running: `slot` numbers what each iteration allocates, from 0."""
+    """A compiled loop that is running: `slot` numbers what each iteration allocates, from 0.
 
-    def __init__(self, identity: object) -> None:
-        self.identity = identity
+    `after` are the instructions that loaded the registers by which it goes on.
+    """
+
+    def __init__(self, identity: object, after: frozenset[int] = frozenset()) -> None:
+        self.identity, self.after = identity, after
         self.count = 0
 
     def slot(self) -> tuple[object, int]:
@@ -65,15 +69,23 @@ class Core:
         self.version = machine.version
         self.trace = Trace()
         self.line = 0
-        self.names: dict[int, str] = {}  # of the variables that the source's lines assign
+        self.names: dict[tuple[str, int], str] = {}  # of the variables that lines assign
+        self.files = {file}  # of the kernel's package
         self.doing = ""
         self.loops: list[Loop] = [Loop(())]
+        self.awaited: set[int] = set()  # loads of the registers that the next instruction goes by
         self.registers = {q: np.zeros(PARTITIONS, np.float32) for q in ("ACT", "DVE")}
 
     def fail(self, rule: str, message: str, line: int = 0) -> NoReturn:
         """Stop with the rule that is broken, at the kernel's current line."""
         what = f"{self.doing}: {message}" if self.doing else message
         raise NkiFault(rule, what, self.file, line or self.line)
+
+    def at(self, frame: FrameType) -> None:
+        """An instruction is called at a line of one of the kernel's files."""
+        self.line = frame.f_lineno
+        if frame.f_code.co_filename in self.files:
+            self.file = frame.f_code.co_filename
 
     def require(self, holds: bool, rule: str, message: str) -> None:
         """A fault where a rule does not hold."""
@@ -89,7 +101,9 @@ class Core:
             kind = dtype_name(dtype)
         except (KeyError, TypeError):
             self.fail("dtype", f"there is no data type {dtype!r}")
-        title = name or self.names.get(self.line, "") or f"{space}{len(self.trace.tiles)}"
+        title = (
+            name or self.names.get((self.file, self.line), "") or f"{space}{len(self.trace.tiles)}"
+        )
         self.require(bool(sizes) and min(sizes) > 0, "shape", f"{title} cannot be of shape {sizes}")
         if space != HBM:
             self.require(
@@ -193,6 +207,11 @@ class Core:
 
     # -- time
 
+    @property
+    def awaits_registers(self) -> bool:
+        """Whether an operand of the instruction at hand begins at a register."""
+        return bool(self.awaited)
+
     def run(
         self,
         queue: str,
@@ -210,15 +229,27 @@ class Core:
             spaces = {t.buffer for t in (*tiles, *writes)}
             shared = ((SBUF, ("DVE", "Pool")), (PSUM, ("DVE", "ACT")))
             ports = tuple(space for space, queues in shared if space in spaces and queue in queues)
-        self.trace.issue(
-            name or self.doing,
-            queue,
-            self.line,
-            cycles / clock,
-            depth / clock,
-            tiles,
-            tuple(writes),
-            ports=ports,
+        self.issue(
+            queue, cycles / clock, depth / clock, tiles, tuple(writes), ports=ports, name=name
+        )
+
+    def issue(
+        self,
+        queue: str,
+        busy: float,
+        latency: float,
+        reads: tuple[Tensor, ...],
+        writes: tuple[Tensor, ...],
+        rows: Rows | None = None,
+        ports: tuple[str, ...] = (),
+        name: str = "",
+    ) -> int:
+        """Note an instruction, which waits for the registers that it goes by; its number."""
+        awaited = {n for n in self.awaited if n >= 0}.union(*(loop.after for loop in self.loops))
+        self.awaited.clear()
+        title = name or self.doing
+        return self.trace.issue(
+            title, queue, self.line, busy, latency, reads, writes, rows, ports, awaited
         )
 
 

@@ -1,6 +1,7 @@
-"""Numbers known at run time alone: the index of a compiled loop, and registers.
+"""Numbers known at run time alone: registers, such as the index of a compiled loop.
 
-The simulator knows them, but a kernel may only do with them what the machine's address arithmetic can.
+The simulator knows them, but a kernel may only begin slices and bound loops by them: no arithmetic of
+registers is documented for nki 0.6 (`nki.isa.VirtualRegister`, `nki.language.fori_loop`).
 """
 
 from __future__ import annotations
@@ -10,56 +11,53 @@ from typing import Any, NoReturn
 from dslc.runtime.nki_simulator.tensors import Fail
 
 
-class RuntimeScalar:
-    """A run-time integer: sums and products with integers, and a use as an offset."""
+class VirtualRegister:
+    """`nisa.register_alloc`: an integer that instructions load and move; an offset, or a loop's bound.
 
-    __slots__ = ("_fail", "value")
+    `loaded` is the number of the instruction that loaded it, `note` is told of it when it is used.
+    """
+
+    __slots__ = ("_fail", "loaded", "note", "set", "value")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, value: int, fail: Fail) -> None:
-        self.value = value
+    def __init__(self, value: int | None, fail: Fail) -> None:
+        self.value = value or 0
+        self.set = value is not None
         self._fail = fail
-
-    def _with(self, value: int) -> RuntimeScalar:
-        return RuntimeScalar(value, self._fail)
-
-    def __add__(self, other: Any) -> RuntimeScalar:
-        return self._with(self.value + number_of(other))
-
-    def __sub__(self, other: Any) -> RuntimeScalar:
-        return self._with(self.value - number_of(other))
-
-    def __rsub__(self, other: Any) -> RuntimeScalar:
-        return self._with(number_of(other) - self.value)
-
-    def __mul__(self, other: Any) -> RuntimeScalar:
-        return self._with(self.value * number_of(other))
-
-    __radd__ = __add__
-    __rmul__ = __mul__
+        self.loaded = -1
+        self.note: set[int] | None = None
 
     def __repr__(self) -> str:
-        return f"run-time scalar (now {self.value})"
+        return f"register (now {self.value})"
+
+    def number(self) -> int:
+        """Its value, as an offset or a bound; a fault where nothing has loaded it."""
+        if not self.set:
+            self._fail("unwritten", "a register is read before it is loaded")
+        if self.note is not None:
+            self.note.add(self.loaded)
+        return self.value
+
+    def copy(self) -> VirtualRegister:
+        """The register as a loop passes it: by value."""
+        made = VirtualRegister(self.value if self.set else None, self._fail)
+        made.loaded, made.note = self.loaded, self.note
+        return made
 
     def _refuse(self, *_: object) -> NoReturn:
         self._fail("scalar", f"{self} steers the building of the kernel: it is not known then")
 
+    def _no_arithmetic(self, *_: object) -> NoReturn:
+        self._fail(
+            "scalar", f"{self} is computed with: add offsets by slicing a slice, or in a tile"
+        )
+
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __index__ = __int__ = __floordiv__ = __mod__ = _refuse
-
-
-class VirtualRegister(RuntimeScalar):
-    """`nisa.register_alloc`: a scalar that instructions load and move."""
-
-    __slots__ = ("set",)
-
-    def __init__(self, value: int | None, fail: Fail) -> None:
-        super().__init__(value or 0, fail)
-        self.set = value is not None
+    __index__ = __int__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _no_arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = _no_arithmetic
 
 
 def number_of(value: Any) -> int:
-    """The integer of an int or a run-time scalar."""
-    if isinstance(value, VirtualRegister) and not value.set:
-        value._fail("unwritten", "a register is read before it is loaded")
-    return value.value if isinstance(value, RuntimeScalar) else int(value)
+    """The integer of an int or a register."""
+    return value.number() if isinstance(value, VirtualRegister) else int(value)

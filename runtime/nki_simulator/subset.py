@@ -9,7 +9,6 @@ from dslc.runtime.nki_simulator.neuroncore import Core
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Yield: "yield", ast.YieldFrom: "yield from",
     ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Try: "try",
-    ast.Raise: "raise", ast.With: "with",
 }  # fmt: skip
 
 
@@ -22,16 +21,13 @@ def check_subset(tree: ast.Module, core: Core) -> None:
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 if node.args.kwonlyargs:
                     core.fail("subset", "a parameter after * is not taken", node.lineno)
-            elif isinstance(node, ast.Compare):
-                if any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-                    core.fail("subset", "`is` is not taken: compare with ==", node.lineno)
             elif (word := _FORBIDDEN.get(type(node))) is not None:
                 core.fail("subset", f"`{word}` is not taken", getattr(node, "lineno", 0))
 
 
-def assigned_names(tree: ast.Module) -> dict[int, str]:
-    """By line the name that a tile made there is assigned or appended to."""
-    found: dict[int, str] = {}
+def assigned_names(tree: ast.Module, file: str) -> dict[tuple[str, int], str]:
+    """By file and line the name that a tile made there is assigned or appended to."""
+    found: dict[tuple[str, int], str] = {}
     for node in ast.walk(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=made):
@@ -43,5 +39,5 @@ def assigned_names(tree: ast.Module) -> dict[int, str]:
         for call in ast.walk(made):
             match call:
                 case ast.Call(func=ast.Attribute(attr="ndarray" | "zeros")):
-                    found[call.lineno] = name
+                    found[file, call.lineno] = name
     return found

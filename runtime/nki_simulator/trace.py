@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from dslc.runtime.nki_simulator.accesses import Accesses
@@ -10,6 +11,7 @@ from dslc.runtime.nki_simulator.tensors import Tensor
 
 COMPUTE = ("PE", "ACT", "DVE", "Pool")
 DMA_QUEUES = ("load", "store", "move")  # into the chip, out of it, within a memory
+SEQUENCER = "SP"  # loads of registers, for which the sequencers of the engines wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Trace:
 
     steps: list[Step] = field(default_factory=list)
     tiles: list[Tile] = field(default_factory=list)
+    ordered: dict[int, set[int]] = field(default_factory=dict)  # by depends_on
     counts: Counter[str] = field(default_factory=Counter)
     hbm_read: int = 0
     hbm_written: int = 0
@@ -70,11 +73,11 @@ class Trace:
     def issue(
         self, name: str, queue: str, line: int, busy: float, latency: float,
         reads: tuple[Tensor, ...], writes: tuple[Tensor, ...], rows: Rows | None = None,
-        ports: tuple[str, ...] = (),
+        ports: tuple[str, ...] = (), awaited: Collection[int] = (),
     ) -> int:  # fmt: skip
-        """Add an instruction; its number."""
+        """Add an instruction, which waits for those `awaited`, too; its number."""
         number = len(self.steps)
-        after: set[int] = set()
+        after: set[int] = set(awaited)
         over: set[int] = set()
         for tensor in reads:
             if not tensor.storage.given:

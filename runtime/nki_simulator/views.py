@@ -8,12 +8,12 @@ from typing import Any, NoReturn
 
 from dslc.runtime.nki_simulator.accesses import Box
 from dslc.runtime.nki_simulator.elements import array_dtype, dtype_name
-from dslc.runtime.nki_simulator.scalars import RuntimeScalar, number_of
+from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
 from dslc.runtime.nki_simulator.tensors import Tensor, dense, is_dense
 
 
 class Slice:
-    """`nl.ds(start, size)`: a slice of known size from a start that may be a run-time scalar."""
+    """`nl.ds(start, size)`: a slice of known size from a start that may be a register."""
 
     __slots__ = ("size", "start")
 
@@ -27,9 +27,12 @@ class NkiTensor(Tensor):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> NkiTensor:
-        """A slice: integers drop their axis, ranges lie within the tensor."""
+        """A slice: ranges lie within the tensor, negative indices count from the end.
+
+        Integers drop their axis; on the chip the partitions stay, and one axis beside them.
+        """
         items = index if type(index) is tuple else (index,)
-        # By identity: a run-time scalar is equal to nothing that is known while a kernel is built.
+        # By identity: a register is equal to nothing that is known while a kernel is built.
         at = next((i for i, item in enumerate(items) if item is Ellipsis), None)
         if at is not None:
             items = (*items[:at], *(slice(None),) * (self.ndim - len(items) + 1), *items[at + 1 :])
@@ -48,8 +51,9 @@ class NkiTensor(Tensor):
                 unit = step // _step_of(self.storage.shape, base)
                 low = box[base][0] + start * unit
                 box[base] = (low, low + (max(count, 1) - 1) * by * unit + 1)
-            if count >= 0:
-                shape.append(count)
+            one = count < 0
+            if not one or (self.storage.on_chip and self._stays(axis, items)):
+                shape.append(1 if one else count)
                 steps.append(step * by)
                 kept.append(axis)
         axes = tuple(self.axes[a] for a in kept) if self.axes is not None else None
@@ -63,6 +67,13 @@ class NkiTensor(Tensor):
             self.dtype,
         )
 
+    def _stays(self, axis: int, items: Sequence[Any]) -> bool:
+        """Whether an axis that an integer indexes is kept with one element."""
+        if axis == 0:
+            return True
+        free = [i for i in range(1, self.ndim) if i >= len(items) or not _is_one(items[i])]
+        return not free and axis == self.ndim - 1
+
     def _range(self, item: Any, axis: int, n: int) -> tuple[int, int, int]:
         """Start, count and step of one axis; count -1 where the axis is dropped."""
         plain = type(item) is slice and item.step is None
@@ -73,8 +84,8 @@ class NkiTensor(Tensor):
         ):
             return item.start, item.stop - item.start, 1  # as nearly all are
         if isinstance(item, slice):
-            start = 0 if item.start is None else number_of(item.start)
-            stop = n if item.stop is None else number_of(item.stop)
+            start = 0 if item.start is None else _from_end(item.start, n)
+            stop = n if item.stop is None else _from_end(item.stop, n)
             by = 1 if item.step is None else number_of(item.step)
             if by < 1:
                 self._fail("bounds", f"{self}: the step {by} of axis {axis} is not positive")
@@ -82,19 +93,15 @@ class NkiTensor(Tensor):
         elif isinstance(item, Slice):
             start, by = number_of(item.start), 1
             count, stop = number_of(item.size), start + number_of(item.size)
-        elif isinstance(item, (int, RuntimeScalar)) or hasattr(item, "__index__"):
-            start, stop, count, by = number_of(item), number_of(item) + 1, -1, 1
+        elif _is_one(item):
+            start, count, by = _from_end(item, n), -1, 1
+            stop = start + 1
         else:
             self._fail("signature", f"{self}: axis {axis} is indexed with {type(item).__name__}")
         if start < 0 or stop > n or not count:
             self._fail("bounds", f"{self}: {start}:{stop} is not within 0:{n} of axis {axis}")
-        if axis == 0 and self.storage.on_chip:
-            if by != 1:
-                self._fail("partition-stride", f"{self}: a step of {by} partitions")
-            if count < 0:
-                self._fail(
-                    "partition-stride", f"{self}: take partition {start} by {start}:{start + 1}"
-                )
+        if axis == 0 and self.storage.on_chip and by != 1:
+            self._fail("partition-stride", f"{self}: a step of {by} partitions")
         return start, count, by
 
     def _fail(self, rule: str, message: str) -> NoReturn:
@@ -214,7 +221,7 @@ class NkiTensor(Tensor):
     ) -> NkiTensor:
         """The access pattern [[step, count], ...] in elements from this view's first element.
 
-        On the chip the first pair is the partition. `scalar_offset` is a run-time scalar or a tensor of
+        On the chip the first pair is the partition. `scalar_offset` is a register or a tensor of
         one element that counts steps of the storage's axis `indirect_dim`; `vector_offset` a column of
         such numbers, one for each index of the first axis (for dma_copy, in HBM).
         """
@@ -252,6 +259,19 @@ class NkiTensor(Tensor):
     def is_contiguous(self) -> bool:
         """Whether its elements lie one after another."""
         return is_dense(self.shape, self.steps)
+
+
+def _is_one(item: Any) -> bool:
+    """Whether an item of an index is an integer."""
+    return isinstance(item, VirtualRegister) or (
+        hasattr(item, "__index__") and not isinstance(item, Tensor)
+    )
+
+
+def _from_end(value: Any, n: int) -> int:
+    """A number of an axis of n elements; a negative one that is known counts from its end."""
+    found = number_of(value)
+    return found + n if found < 0 and not isinstance(value, VirtualRegister) else found
 
 
 def _step_of(shape: tuple[int, ...], axis: int) -> int:

@@ -66,22 +66,22 @@ class PackageFolder:
         """What is wrong, a line a file; nothing where the package is as it was written."""
         files = self.index.files
         with self._open() as folder:
-            found: set[str] = set()
+            names: set[str] = set()
             for path, what in _walk(folder):  # OSError: the folder changes under our hands
                 listed = path.removesuffix(KEPT) if path not in files else path
                 if what is not None:
                     yield f"{path} is {what}"
-                elif listed in found:
+                elif listed in names:
                     yield f"{listed} is there twice"
                 elif path != INDEX and listed not in files:
                     yield f"{path} is not listed in {INDEX}"
-                found.add(listed if listed in files else path)
-                if len(found) > MOST_FILES:
+                names.add(listed if listed in files else path)
+                if len(names) > MOST_FILES:
                     yield f"it has more than {MOST_FILES} files"
                     return
-            for path in sorted(files.keys() - found):
+            for path in sorted(files.keys() - names):
                 yield f"{path} is missing"
-            for path in sorted(files.keys() & found):
+            for path in sorted(files.keys() & names):
                 try:
                     self._content(folder, path)
                 except DiagnosticError as wrong:
@@ -134,9 +134,9 @@ def _describes(kernel: IndexedKernel, made: IndexedSpecialization, artifact: Art
     """Whether an artifact is called as the index says: what launches it relies on both."""
     signature = artifact.signature
     said = [(p.name, p.dtype, p.mode, _rank(p.dims)) for p in kernel.parameters]
-    found = [(p.name, p.dtype, p.mode, _rank(p.dims)) for p in signature.params]
+    described = [(p.name, p.dtype, p.mode, _rank(p.dims)) for p in signature.params]
     return (
-        said == found
+        said == described
         and (artifact.target, signature.fixed) == (made.target, made.fixed)
         and signature.config == made.config
         and {*signature.fixed, *signature.dims} <= {*kernel.dims}
@@ -173,11 +173,11 @@ def _read(folder: int, path: str, limit: int) -> bytes | None:
             opened.append(os.open(part, _FOLDER, dir_fd=opened[-1] if opened else folder))
         file = os.open(name, _FILE, dir_fd=opened[-1] if opened else folder)
         opened.append(file)
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
             return None
         with open(file, "rb", closefd=False) as stream:
-            return stream.read(min(limit, found.st_size) + 1)
+            return stream.read(min(limit, status.st_size) + 1)
     except OSError as failure:
         if failure.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES):
             return None

@@ -20,10 +20,10 @@ _STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
 def check_version(package: PackageFolder, minimum: str) -> None:
     """DSL0836 where the package's version is below `minimum`, such as 1.2.0, or cannot be compared."""
-    wanted, found = _order(minimum), _order(package.index.version)
+    wanted, version = _order(minimum), _order(package.index.version)
     if wanted is None:
         raise _refused(f"{minimum!r} is no version such as 1.2.0")
-    if found is None or found < wanted:
+    if version is None or version < wanted:
         raise _refused(
             f"{package.path} is {package.index.name} {package.index.version}, older than {minimum}"
         )

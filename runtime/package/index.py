@@ -163,10 +163,10 @@ def parse_index(text: bytes) -> tuple[str, Index]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return unique
 
 
 def _refuse_constant(word: str) -> None:
@@ -192,11 +192,11 @@ def _is_shown_as_it_is(text: str) -> bool:
 
 
 def _check_format(data: Any) -> None:
-    made = data.get("format") if isinstance(data, dict) else None
-    if made != FORMAT or type(made) is not int:
+    stated = data.get("format") if isinstance(data, dict) else None
+    if stated != FORMAT or type(stated) is not int:
         raise error(
             "DSL0801",
-            f"the package is of format {made!r}; this version reads format {FORMAT}",
+            f"the package is of format {stated!r}; this version reads format {FORMAT}",
             hint="build it again with this version",
         )
     if data.get("convention") != CONVENTION:
@@ -217,12 +217,18 @@ def _check(index: Index) -> None:
         raise _wrong("kernels have names of their own, which are identifiers")
     if not all(map(_TARGET.match, index.targets)):
         raise _wrong("a target has no name such as cuda:sm_90a")
-    for made in (s for k in index.kernels for s in k.specializations):
-        manifest = index.files.get(manifest_path(made.key)) if is_key(made.key) else None
-        if manifest is None or manifest.sha256 != made.key:
-            raise _wrong(f"the specialisation {made.key[:64]!r} has no manifest")
-        if made.target not in index.targets:
-            raise _wrong(f"a specialisation is for {made.target}, which is none of its targets")
+    for specialization in (s for k in index.kernels for s in k.specializations):
+        manifest = (
+            index.files.get(manifest_path(specialization.key))
+            if is_key(specialization.key)
+            else None
+        )
+        if manifest is None or manifest.sha256 != specialization.key:
+            raise _wrong(f"the specialisation {specialization.key[:64]!r} has no manifest")
+        if specialization.target not in index.targets:
+            raise _wrong(
+                f"a specialisation is for {specialization.target}, which is none of its targets"
+            )
 
 
 def check_path(path: str) -> None:

@@ -178,9 +178,9 @@ class PackagedKernel:
     ) -> Loaded:
         for place in self._places:
             ranked: dict[tuple[int, ...], list[IndexedSpecialization]] = {}
-            for made in self.description.specializations:
-                if (rank := place.rank(made.target, made.forms)) is not None:
-                    ranked.setdefault(rank, []).append(made)
+            for specialization in self.description.specializations:
+                if (rank := place.rank(specialization.target, specialization.forms)) is not None:
+                    ranked.setdefault(rank, []).append(specialization)
             for rank in sorted(ranked):
                 best = nearest(fitting(ranked[rank], config, sizes), sizes, loose)
                 if best is not None:
@@ -228,8 +228,8 @@ def load(
     behind it). A package below `min_version` is refused, and one that was signed before the day
     `signed_since` (2026-11-23), which needs `key`. `require_native` refuses to run PTX. `simulate`
     names a target (`nki:trn2`) whose kernels run on its simulator, and no others: slow, and right to
-    the bit where the machine is. It needs all of dslc. `processor` runs kernels for Arm CPUs in place
-    of this machine's.
+    the bit where the machine is. It needs all of dslc. `processor` runs kernels for CPUs in place of
+    this machine's.
 
     DSL0830 for what is no package, DSL0801 to DSL0803 for one that is not as it was written, DSL0832
     and DSL0833 where lock or key do not vouch for it, DSL0836 where it is too old.
@@ -248,7 +248,7 @@ def load(
         raise error("DSL0836", "the date of a signature needs a key", hint="load(..., key=PATH)")
     folder.check()
     if processor is not None:
-        return Package(folder, [cpu_place(processor)])
+        return Package(folder, [cpu_place(folder, processor)])
     if simulate is not None:
         return Package(folder, [simulator(simulate)])
     return Package(folder, present_places(folder, native=require_native))
@@ -268,12 +268,12 @@ def _on_host(value: Any) -> bool:
 
 def _alignments(arguments: Mapping[str, Any]) -> dict[str, int]:
     """The GPU tensors that begin between multiples of 16 bytes, with the largest power that divides."""
-    found = {}
+    alignments = {}
     for name, value in arguments.items():
         address = _address(value)
         if address % 16:
-            found[name] = address & -address
-    return found
+            alignments[name] = address & -address
+    return alignments
 
 
 def _address(value: Any) -> int:

@@ -42,7 +42,7 @@ class Place(Protocol):
 
 def present_places(folder: PackageFolder, *, native: bool) -> list[Place]:
     """Where this machine runs code of a package: its GPU, then its CPU."""
-    families = {target.partition(":")[0] for target in folder.index.targets}
+    families = _families(folder)
     places: list[Place] = []
     for family, present in PRESENT.items():
         if family in families and (found := present(folder, native)) is not None:
@@ -50,12 +50,12 @@ def present_places(folder: PackageFolder, *, native: bool) -> list[Place]:
     return places
 
 
-def cpu_place(processor: Any) -> Place:
-    """A processor of Arm kernels; None is the CPU of this machine."""
-    from dslc.runtime.aarch64 import HostProcessor
+def cpu_place(folder: PackageFolder, processor: Any = None) -> Place:
+    """A processor of a package's kernels for CPUs: by default the CPU of this machine."""
+    from dslc.runtime.native import HostProcessor
     from dslc.runtime.package.cpu import Cpu
 
-    return Cpu(HostProcessor.get() if processor is None else processor)
+    return Cpu(folder, HostProcessor.get() if processor is None else processor)
 
 
 def simulator(target: str) -> Place:
@@ -74,10 +74,22 @@ def is_simulated(target: str) -> bool:
     return target.partition(":")[0] not in _REAL_ALONE
 
 
+def _families(folder: PackageFolder) -> set[str]:
+    return {target.partition(":")[0] for target in folder.index.targets}
+
+
+# Asked here: what calls kernels is loaded where there is a CPU for them alone.
+def _is_arm() -> bool:
+    return platform.machine().lower() in ("aarch64", "arm64")
+
+
+def _arm_cpu(folder: PackageFolder, native: bool) -> Place | None:
+    return cpu_place(folder) if _is_arm() else None
+
+
 def _cpu(folder: PackageFolder, native: bool) -> Place | None:
-    # Asked here: dslc.runtime.aarch64 is loaded where there is such a CPU alone.
-    is_host = platform.machine().lower() in ("aarch64", "arm64")
-    return cpu_place(None) if is_host else None
+    """The place of both families where they are both for this CPU."""
+    return None if _is_arm() and "aarch64" in _families(folder) else cpu_place(folder)
 
 
 def _amd_gpu(folder: PackageFolder, native: bool) -> Place | None:
@@ -106,6 +118,7 @@ def _gpu(folder: PackageFolder, native: bool) -> Place | None:
 PRESENT: dict[str, Callable[[PackageFolder, bool], Place | None]] = {
     "cuda": _gpu,
     "hip": _amd_gpu,
-    "aarch64": _cpu,
+    "aarch64": _arm_cpu,
+    "cpu": _cpu,
 }
-_REAL_ALONE = frozenset({"cuda"})  # which nothing simulates
+_REAL_ALONE = frozenset({"cuda", "cpu"})  # which nothing simulates

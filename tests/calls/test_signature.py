@@ -84,7 +84,13 @@ def test_tunes_and_dims_by_name():
             None,
         ),
         ((1, 2, 3, 4), {"K": True}, "DSL0758", "not True", None),
-        ((1, 2, 3, 4), {"BM": [16]}, "DSL0758", "the tune BM takes one choice, not a list", None),
+        (
+            (1, 2, 3, 4),
+            {"BM": [16]},
+            "DSL0758",
+            "the tune BM takes one choice, not a list",
+            "the choices are",
+        ),
         ((1, 2, 3, 4), {"K": 2.0}, "DSL0758", "not 2.0", None),
     ],
 )

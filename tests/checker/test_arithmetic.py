@@ -148,7 +148,7 @@ def test_a_number_too_large_for_a_float_is_refused():
         ("y[0, 0] = x.T", "write transpose(x)"),
         ("y[0, 0:8] = cast(x[0, 0:8], f23)", "did you mean `f32`?"),
         ("i[0] += 1", "declare it i: inout i32[...]"),
-        ("for a, b in enumerate(range(3)):\n    pass", None),
+        ("for a, b in reversed(range(3)):\n    pass", None),
     ],
 )
 def test_what_is_written_elsewhere_is_named_here(body, hint):

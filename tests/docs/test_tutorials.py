@@ -1,4 +1,4 @@
-"""The tutorials' blocks run, on the CPU: those of a page one after another, in one process."""
+"""Blocks of tutorials and of pages like them run, on the CPU: all of a page in one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), ROOT / "docs" / "checkpoints.md"]
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -218,3 +218,27 @@ def test_a_name_that_is_not_known_is_left_to_the_checker() -> None:
         sigmoyd(x)
 
     assert "sigmoyd(x)" in text_of(k)
+
+
+def test_annotations_that_type_checkers_take() -> None:
+    def nested(
+        a: T[M, K // 2],
+        b: strides(f16[M, K], sm, 1),
+        c: out[packed(u4[M], "row")],
+        d: inout[f16[M, N]],
+        e: f32,
+    ):
+        d[...] = a[...]
+
+    def flat(
+        a: tensor[T, M, K // 2],
+        b: tensor[f16, M, K, strides(sm, 1)],
+        c: out[u4, M, packed("row")],
+        d: lang.inout[f16, M, N],
+        e: tensor[f32],
+    ) -> None:
+        d[...] = a[...]
+
+    text = text_of(nested, const={"T": F16})
+    assert text_of(flat, const={"T": F16}) == text.replace("nested", "flat")
+    assert "b: f16[M, K] strides (sm, 1), c: out u4[M] packed row" in text

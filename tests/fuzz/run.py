@@ -30,7 +30,8 @@ _FRONT = ("dslc.frontend",)
 _SUBJECTS = {
     "tuning": (4, ("dslc.tuner.store", "dslc.tuner.records")),
     "manifest": (10, _RUNTIME), "folder": (3, _RUNTIME), "artifact": (12, _RUNTIME),
-    "safetensors": (14, _RUNTIME), "header": (16, _RUNTIME), "sealed": (12, _RUNTIME),
+    "safetensors": (8, _RUNTIME), "gguf": (6, ("dslc.checkpoints.gguf",)),
+    "header": (16, _RUNTIME), "sealed": (12, _RUNTIME),
     "expression": (18, _RUNTIME), "tile": (12, _FRONT), "check": (2, (*_FRONT, "dslc.checker")),
     "bombs": (1, ("dslc.checker", "dslc.compiler.layout")),
 }  # fmt: skip

@@ -5,7 +5,7 @@ import pickle
 import dslc
 import pytest
 from dslc.compiler.dtypes import all_dtypes, parse_dtype
-from dslc.lang import annotations, elements, f16, inout, out, packed, strides, u4
+from dslc.lang import annotations, elements, f16, inout, out, packed, strides, tensor, u4
 
 M, N, K, G = dslc.dims("M, N K G")
 
@@ -37,6 +37,11 @@ def test_dtypes_differ():
         (strides(f16[M, K], M, 1), "f16[M, K] strides (M, 1)"),
         (packed(u4[K, N], "row"), "u4[K, N] packed row"),
         (out[strides(f16[M, 2 * K], 1, M)], "out f16[M, 2 * K] strides (1, M)"),
+        (tensor[f16, M, K], "f16[M, K]"),
+        (tensor[f16], "f16"),
+        (out[f16, M], "out f16[M]"),
+        (inout[f16, K // G, N, strides(M, 1)], "inout f16[K // G, N] strides (M, 1)"),
+        (tensor[u4, K, N, packed("row")], "u4[K, N] packed row"),
         (f16[(M + 1) * 2, 8 - M % 4], "f16[(M + 1) * 2, 8 - (M % 4)]"),
     ],
 )

@@ -59,7 +59,7 @@ TABLE = [
     "cdiv",
     "dot",
 ]
-STATEMENTS = ["range", "parallel", "print", "require", "buffer", "grid"]
+STATEMENTS = ["range", "parallel", "static", "print", "require", "buffer", "grid"]
 EXPLICIT = [
     "shared",
     "register",
@@ -72,7 +72,7 @@ EXPLICIT = [
     "semaphore_release",
 ]
 CONSTANTS = ["inf", "nan"]
-ANNOTATIONS = ["out", "inout", "strides", "packed", "dims"]
+ANNOTATIONS = ["tensor", "out", "inout", "strides", "packed", "dims", "Tile"]
 BUILTINS = {n for n in TABLE + STATEMENTS if hasattr(builtins, n)}
 FUNCTIONS = [n for n in TABLE + STATEMENTS + EXPLICIT if n not in BUILTINS]
 ON_LAYOUTS = {"reshape", "broadcast", "concat"}

@@ -13,7 +13,8 @@ import pytest
 
 from support.machines import call
 
-KINDS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "i32": np.int32}
+KINDS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "i32": np.int32, "u64": np.uint64}
+KINDS |= {"i7": np.int8, "u8": np.uint8}
 # By what they are about: a machine, the program, and its tensors in order.
 FOUND = {
     "all of a box lies past its tensor": (
@@ -43,6 +44,28 @@ kernel k(x: i32[M, M, M], y: out i32[M]):
         y[m : m + 8] = sum(x[0, 0 : 1, m : m + 8], -2) * repeat(x[0, 0 : 4, 0], 2, 0)
 """,
         {"x": ("i32", (24, 24, 24)), "y": ("i32", (24,))},
+    ),
+    "a loop sums products of 64 bits": (
+        "aarch64:i8mm",
+        """
+kernel k(x: u64[5, 7], w: i32[7, 9], y: out i32[5, 9]):
+    total = zeros(i32, [5, 9])
+    for k in range(3):
+        total += dot(x[:, :], w[:, :])
+    y[:, :] = total
+""",
+        {"x": ("u64", (5, 7)), "w": ("i32", (7, 9)), "y": ("i32", (5, 9))},
+    ),
+    "a loop hands on weights": (
+        "aarch64:i8mm",
+        """
+kernel k(x: i7[8, 1], n: i32, y: out u8[8, 1]):
+    v = x[0 : 8, :]
+    for q in range(1, n):
+        v = full(i7, [8, 1], 1)
+    y[0 : 8, :] = cast(v, u8)
+""",
+        {"x": ("i7", (8, 1)), "n": ("i32", ()), "y": ("u8", (8, 1))},
     ),
 }
 

@@ -10,12 +10,14 @@ import functools
 import hashlib
 import json
 import re
+import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.catalogue import entries
@@ -197,6 +199,24 @@ def _safetensors_seeds() -> Iterator[bytes]:
         yield len(head).to_bytes(8, "little") + head + tail
 
 
+def _gguf(data: bytes) -> None:
+    from dslc.checkpoints.gguf import read_gguf
+
+    path = _memory() / "x.gguf"
+    path.write_bytes(data)
+    found = read_gguf(path)
+    for tensor in found.values():
+        array = tensor if isinstance(tensor, np.ndarray) else tensor.codes
+        assert array.size <= 4 * len(data)
+
+
+def _gguf_seeds() -> Iterator[bytes]:
+    pair = struct.pack("<Q1sIIQQ1s", 1, b"k", 9, 8, 1, 1, b"v")
+    tensor = struct.pack("<Q1sIQQIQ", 1, b"t", 2, 256, 1, 12, 0)
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + pair + tensor
+    yield head + bytes(-len(head) % 32) + bytes(144)
+
+
 def _tile(data: bytes) -> None:
     from dslc.frontend import parse_tile, print_module
 
@@ -283,6 +303,7 @@ SUBJECTS: dict[str, Subject] = {
     "artifact": Subject(_artifact, _artifact_seeds),
     "tuning": Subject(_tuning, _tuning_seeds),
     "safetensors": Subject(_safetensors, _safetensors_seeds),
+    "gguf": Subject(_gguf, _gguf_seeds),
     "header": Subject(_header, _header_seeds, ("F32", "BF16", "data_offsets", "shape", "dtype")),
     "sealed": Subject(_sealed, _sealed_seeds),
     "expression": Subject(

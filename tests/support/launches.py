@@ -6,11 +6,11 @@ import dataclasses
 import functools
 
 from dslc.compiler.artifact import Artifact
-from dslc.runtime.aarch64.features import FEATURES
-from dslc.runtime.aarch64.steps import buffers_of, steps_of
-from dslc.runtime.aarch64.variants import chosen_variant
 from dslc.runtime.cuda import CudaKernel
 from dslc.runtime.expression import evaluate, names_of
+from dslc.runtime.native.arm_features import FEATURES
+from dslc.runtime.native.steps import buffers_of, steps_of
+from dslc.runtime.native.variants import chosen_variant
 from dslc.runtime.packing import packed_shape
 
 from support.gpu.fake_cuda import scale_artifact
@@ -30,6 +30,7 @@ def launched(artifact: Artifact) -> None:
 
         class Processor:
             name = "a stand-in"
+            machine = "aarch64"
             features = frozenset(FEATURES)
 
         chosen = chosen_variant(artifact, Processor())  # type: ignore[arg-type]

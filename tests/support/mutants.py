@@ -17,12 +17,14 @@ What is known lies in build/mutants.jsonl and is not tried again, unless fault o
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -106,10 +108,6 @@ def mutants() -> list[Mutant]:
     return found
 
 
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
-
-
 class Copy:
     """A tree of its own, in which dslc is the copy's; `fault` puts one in, and takes it out again."""
 
@@ -142,21 +140,27 @@ class Copy:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "200"]
         command += [f"--deselect={test}" for test in but]
+        run = subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        resource.prlimit(run.pid, resource.RLIMIT_DATA, (_BYTES, _BYTES))
         try:
-            done = subprocess.run(
-                command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
-                timeout=_SECONDS, check=False, preexec_fn=_limit_memory,
-            )  # fmt: skip
+            printed, errors = run.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
             return "hangs"
-        if done.returncode in (0, 5):  # all passed, or there are none
+        finally:  # what the fault made the tests start ends with them
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+            run.wait()
+        if run.returncode in (0, 5):  # all passed, or there are none
             return None
-        gone = {name.partition("tests/")[2] for name in _GONE.findall(done.stderr)}
+        gone = {name.partition("tests/")[2] for name in _GONE.findall(errors)}
         there = [t for t in tests if t.partition("[")[0].removeprefix("tests/") not in gone]
         if gone and there:
             return self.fails(there, but) if len(there) < len(tests) else None
-        found = _FAILED.search(done.stdout)
-        return found[1] if found else f"pytest ends with {done.returncode}: {done.stdout[-300:]}"
+        found = _FAILED.search(printed)
+        return found[1] if found else f"pytest ends with {run.returncode}: {printed[-300:]}"
 
     def write(self, mutant: Mutant, *, fault: bool) -> None:
         """Put the fault in, or the file as it was."""

@@ -8,13 +8,12 @@ lane. The order of storage is for the passes to choose; this serves every order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import gather_register, load_register, places
 from dslc.codegen.aarch64.places import At
-from dslc.codegen.aarch64.refusals import unsupported
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -27,33 +26,6 @@ if TYPE_CHECKING:
     from dslc.codegen.aarch64.places import Array, At
 
 Fetch = Callable[[list[Linear]], Lanes]  # bytes by their numbers
-
-
-def view(e: Emission, i: ins.View, at: At) -> Lanes:
-    """The bits of one dtype seen as another: a chunk by the bits that hold it."""
-    source, target = i.x.type, i.out.type
-    assert source.layout is not None
-    assert target.layout is not None
-    from dslc.codegen.aarch64.chunks import words
-
-    if words.is_whole(i):
-        return words.whole(e, i, at)
-    if source.dtype.bits % 8 or target.dtype.bits > 8:
-        hint = "cast, or load the parameter in its own type"
-        raise unsupported(f"views of {source.dtype} as {target.dtype}", i.loc, hint)
-    layout, width, size = target.layout, target.dtype.bits, source.dtype.bits // 8
-    each = layout.locals * width // 8  # bytes of a thread
-    bits = []
-    for k in range(at.count):
-        where = lane_of(at, k)
-        thread = digits(layout.spatial_modes, layout.shape, where)
-        local = digits(layout.local_modes, layout.shape, where)
-        bits.append(thread.scale(8 * each) + local.scale(width))
-
-    def fetch(numbers: list[Linear]) -> Lanes:
-        return _bytes(e, i.x, size, each, numbers)
-
-    return unpack(e, bits, fetch, target.dtype)
 
 
 def raw_bytes(e: Emission, i: ins.View, at: At, upper: At) -> Reg | None:
@@ -72,10 +44,10 @@ def raw_bytes(e: Emission, i: ins.View, at: At, upper: At) -> Reg | None:
         numbers.append(byte[0])
     if any(n - numbers[0] != Linear(constant=k) for k, n in enumerate(numbers)):
         return None
-    return _bytes(e, i.x, 1, layout.locals // 2, numbers).regs[0]
+    return tile_bytes(e, i.x, 1, layout.locals // 2, numbers).regs[0]
 
 
-def _bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear]) -> Lanes:
+def tile_bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear]) -> Lanes:
     """Bytes of a tile by thread and place within the thread's: at once where they are neighbours."""
     layout = x.type.layout
     assert layout is not None
@@ -239,6 +211,3 @@ def _one(e: Emission, bit: Linear, fetch: Fetch, dtype: DType) -> Reg:
     op = "sbfx" if dtype.kind is Kind.INT else "ubfx"
     value = e.s.x(f"{op} {{0}}, {{1}}, #0, #{dtype.bits}", moved)
     return e.s.v("dup {0}.16b, {1:w}", value)
-
-
-PULLS: dict[type, Any] = {ins.View: view}

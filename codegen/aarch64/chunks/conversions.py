@@ -1,10 +1,11 @@
-"""Chunks from one format to another, and casts between dtypes by the rules of the language."""
+"""Casts between dtypes by the rules of the language, chunk by chunk."""
 
 from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING
 
+from dslc.codegen.aarch64.chunks import small_floats
 from dslc.codegen.aarch64.chunks.formats import (
     BF16,
     F16,
@@ -13,12 +14,19 @@ from dslc.codegen.aarch64.chunks.formats import (
     MASKS,
     SIGNED,
     UNSIGNED,
-    Format,
     Lanes,
     computed,
     stored,
 )
-from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.aarch64.chunks.lane_formats import (
+    as_format,
+    change_format,
+    joined,
+    mapped,
+    narrow,
+    of_kind,
+    widen,
+)
 from dslc.compiler.dtypes import F32 as F32_DTYPE
 from dslc.compiler.dtypes import DType, Kind, limits
 
@@ -26,137 +34,15 @@ if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
 
-def as_format(e: Emission, x: Lanes, form: Format) -> Lanes:
-    """The same numbers in another format of the same kind; masks and integers change their width."""
-    if x.format == form:
-        return x
-    key = ("format", x.regs, x.count, form.name)
-    found = e.s.recall(key)
-    if isinstance(found, Lanes):
-        return found
-    made = _change(e, x, form)
-    e.s.remember(key, made)  # type: ignore[arg-type]
-    return made
-
-
-def _change(e: Emission, x: Lanes, form: Format) -> Lanes:
-    if x.format.kind == "f":
-        return _float(e, x, form)
-    while x.format.bits < form.bits:
-        x = widen(e, x)
-    while x.format.bits > form.bits:
-        x = narrow(e, x)
-    return Lanes(x.regs, form, x.count)
-
-
-def _float(e: Emission, x: Lanes, form: Format) -> Lanes:
-    if x.format == F16:
-        single = _halves(e, x, "fcvtl", "4s", "4h", "8h", F32)
-    elif x.format == BF16:
-        single = _halves(e, x, "shll", "4s", "4h", "8h", F32, ", #16")
-    elif x.format == F64:
-        single = _joined(e, x, "fcvtn", "2s", "4s", "2d", F32)
-    else:
-        single = x
-    if form == F32:
-        return single
-    if form == F16:
-        return _joined(e, single, "fcvtn", "4h", "8h", "4s", F16)
-    if form == F64:
-        return _halves(e, single, "fcvtl", "2d", "2s", "4s", F64)
-    if "bf16" in e.features:
-        return _joined(e, single, "bfcvtn", "4h", "8h", "4s", BF16)
-    return _to_bf16(e, single)
-
-
-def _halves(
-    e: Emission, x: Lanes, op: str, wide: str, half: str, full: str, form: Format, tail: str = ""
-) -> Lanes:
-    """Each register's lower and upper half as a register of wider lanes."""
-    regs: list[Reg] = []
-    for number, reg in enumerate(x.regs):
-        left = x.count - number * x.format.lanes
-        regs.append(e.s.v(f"{op} {{0}}.{wide}, {{1}}.{half}{tail}", reg))
-        if left > form.lanes:
-            regs.append(e.s.v(f"{op}2 {{0}}.{wide}, {{1}}.{full}{tail}", reg))
-    return Lanes(tuple(regs), form, x.count)
-
-
-def _joined(e: Emission, x: Lanes, op: str, half: str, full: str, wide: str, form: Format) -> Lanes:
-    """Two registers' lanes narrowed into one."""
-    regs: list[Reg] = []
-    for i in range(0, len(x.regs), 2):
-        low = e.s.v(f"{op} {{0}}.{half}, {{1}}.{wide}", x.regs[i])
-        if i + 1 < len(x.regs):
-            e.s.onto(f"{op}2 {{0}}.{full}, {{1}}.{wide}", low, x.regs[i + 1])
-        regs.append(low)
-    return Lanes(tuple(regs), form, x.count)
-
-
-def widen(e: Emission, x: Lanes) -> Lanes:
-    """Integers or masks in lanes of twice the bits."""
-    form = _of_kind(x.format, 2 * x.format.bits)
-    op = "ushll" if x.format.kind == "u" else "sshll"
-    full = x.format.arrangement
-    half = f"{x.format.lanes // 2}{full[-1]}"
-    return _halves(e, x, op, form.arrangement, half, full, form, ", #0")
-
-
-def narrow(e: Emission, x: Lanes, op: str = "xtn") -> Lanes:
-    """Integers or masks in lanes of half the bits; `op` may saturate."""
-    kind = "u" if op in ("uqxtn", "sqxtun") else x.format.kind
-    bits = x.format.bits // 2
-    form = {"m": MASKS, "i": SIGNED, "u": UNSIGNED}[kind][bits]
-    half = f"{form.lanes // 2}{form.arrangement[-1]}"
-    return _joined(e, x, op, half, form.arrangement, x.format.arrangement, form)
-
-
-def _of_kind(form: Format, bits: int) -> Format:
-    return {"m": MASKS, "i": SIGNED, "u": UNSIGNED}[form.kind][bits]
-
-
-def _to_bf16(e: Emission, x: Lanes) -> Lanes:
-    """To nearest even by integer arithmetic; a NaN keeps its sign and becomes quiet."""
-    s = e.s
-    odd, bias = s.splat(1, 32), s.splat(0x7FFF, 32)
-    rounded = []
-    for reg in x.regs:
-        last = s.v("ushr {0}.4s, {1}.4s, #16", reg)
-        last = s.v("and {0}.16b, {1}.16b, {2}.16b", last, odd)
-        total = s.v("add {0}.4s, {1}.4s, {2}.4s", reg, bias)
-        total = s.v("add {0}.4s, {1}.4s, {2}.4s", total, last)
-        number = s.v("fcmeq {0}.4s, {1}.4s, {1}.4s", reg)
-        quiet = s.onto("orr {0}.4s, #64, lsl #16", s.copy(reg))
-        rounded.append(s.accumulate("bsl {0}.16b, {1}.16b, {2}.16b", number, total, quiet))
-    regs = []
-    for i in range(0, len(rounded), 2):
-        low = s.v("shrn {0}.4h, {1}.4s, #16", rounded[i])
-        if i + 1 < len(rounded):
-            s.onto("shrn2 {0}.8h, {1}.4s, #16", low, rounded[i + 1])
-        regs.append(low)
-    return Lanes(tuple(regs), BF16, x.count)
-
-
-def mapped(e: Emission, template: str, form: Format, *xs: Lanes) -> Lanes:
-    """An instruction applied to each register; `@` stands for the arrangement of the operands."""
-    text = template.replace("@", xs[0].format.arrangement)
-    regs = tuple(e.s.v(text, *each) for each in zip(*(x.regs for x in xs), strict=True))
-    return Lanes(regs, form, xs[0].count)
-
-
 def number(e: Emission, x: Lanes, dtype: DType) -> Lanes:
     """A chunk of a dtype in the format in which it is computed on."""
     if dtype.is_float and x.format.kind != "f":
-        from dslc.codegen.aarch64.chunks.small_floats import decode
-
-        return decode(e, x, dtype)
+        return small_floats.decode(e, x, dtype)
     return as_format(e, x, computed(dtype)) if x.format.kind != "m" else x
 
 
 def rounded(e: Emission, x: Lanes, dtype: DType) -> Lanes:
     """f32 numbers rounded to the grid of a float dtype: those of at most 8 bits become codes."""
-    from dslc.codegen.aarch64.chunks import small_floats
-
     if dtype.name in ("f32", "f64"):
         return x
     if dtype.name in ("f16", "bf16"):
@@ -226,12 +112,10 @@ def _to_float(e: Emission, x: Lanes, source: DType, to: DType, saturate: bool) -
         x = _converted(e, x, source, to)
     if x.format == F64 and to.mantissa < 23:
         # What f32 does not hold has an odd last bit there, so that rounding it again rounds once.
-        x = _joined(e, x, "fcvtxn", "2s", "4s", "2d", F32)
+        x = joined(e, x, "fcvtxn", "2s", "4s", "2d", F32)
     x = as_format(e, x, F64 if to.bits == 64 else F32)
     if saturate:
-        from dslc.codegen.aarch64.chunks.small_floats import clamped
-
-        x = clamped(e, x, to)
+        x = small_floats.clamped(e, x, to)
     exact = source.is_float and source.exponent <= to.exponent and source.mantissa <= to.mantissa
     return x if exact and to.bits > 8 else rounded(e, x, to)
 
@@ -241,7 +125,7 @@ def _converted(e: Emission, x: Lanes, source: DType, to: DType) -> Lanes:
     # Those that f32 does not hold are past the range of a float that ends below them.
     narrow_enough = to.name == "f32" or source.bits <= 24 or limits(to).greatest < 1 << 24
     wide = 64 if to.bits == 64 or x.format.bits == 64 or not narrow_enough else 32
-    x = as_format(e, x, _of_kind(x.format, wide))
+    x = as_format(e, x, of_kind(x.format, wide))
     if source.bits == 64 and to.bits < 64:
         x = _sticky(e, x)
     op = "ucvtf" if x.format.kind == "u" else "scvtf"
@@ -281,7 +165,7 @@ def _truncated(e: Emission, x: Lanes, to: DType) -> Lanes:
 def _to_integer(e: Emission, x: Lanes, source: DType, to: DType, saturate: bool) -> Lanes:
     form = computed(to)
     if not saturate:
-        resized = _change(e, x, _of_kind(x.format, form.bits))
+        resized = change_format(e, x, of_kind(x.format, form.bits))
         regrown = Lanes(resized.regs, form, x.count)
         low, high = to.integer_range
         least, greatest = source.integer_range

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks import functions
 from dslc.codegen.aarch64.chunks.conversions import (
-    as_format,
     cast,
     extreme,
-    mapped,
     number,
     rounded,
     wrapped,
 )
 from dslc.codegen.aarch64.chunks.formats import F16, F32, MASKS, Lanes, select
+from dslc.codegen.aarch64.chunks.lane_formats import as_format, mapped
 from dslc.codegen.aarch64.chunks.scalars import divide, power
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.dtypes import DType, Kind
@@ -61,8 +60,8 @@ def fma(e: Emission, i: ins.Fma, at: At) -> Lanes:
     regs = tuple(
         e.s.accumulate(text, c, a, b) for a, b, c in zip(x.regs, y.regs, z.regs, strict=True)
     )
-    made = Lanes(regs, x.format, x.count)
-    return rounded(e, made, dtype) if dtype.is_float else wrapped(e, made, dtype)
+    fused = Lanes(regs, x.format, x.count)
+    return rounded(e, fused, dtype) if dtype.is_float else wrapped(e, fused, dtype)
 
 
 def _odd_sum(e: Emission, x: Lanes, y: Lanes) -> Lanes:
@@ -158,8 +157,8 @@ def apply_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lane
         return compared(e, op, x, y)
     if dtype.is_float:
         if op in _FLOATS:
-            made = mapped(e, f"{_FLOATS[op]} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
-            return made if op in ("min", "max") else rounded(e, made, dtype)
+            result = mapped(e, f"{_FLOATS[op]} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
+            return result if op in ("min", "max") else rounded(e, result, dtype)
         return rounded(e, functions.binary(e, op, x, y), dtype)
     return wrapped(e, _integer_binary(e, op, x, y, dtype), dtype)
 
@@ -201,10 +200,10 @@ def compared(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
     name = "eq" if op == "ne" else op
     kind = x.format.kind
     instruction = f"fcm{name}" if kind == "f" else _COMPARED[name][kind == "u"]
-    made = mapped(e, f"{instruction} {{0}}.@, {{1}}.@, {{2}}.@", form, x, y)
+    mask = mapped(e, f"{instruction} {{0}}.@, {{1}}.@, {{2}}.@", form, x, y)
     if op != "ne":
-        return made
-    return Lanes(tuple(e.s.v("mvn {0}.16b, {1}.16b", r) for r in made.regs), form, x.count)
+        return mask
+    return Lanes(tuple(e.s.v("mvn {0}.16b, {1}.16b", r) for r in mask.regs), form, x.count)
 
 
 def _integer_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
@@ -230,9 +229,9 @@ def _shifted(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
     regs: list[Reg] = []
     for value, distance in zip(x.regs, y.regs, strict=True):
         by = e.s.v(f"neg {{0}}.{a}, {{1}}.{a}", distance) if op == "shr" else distance
-        made = e.s.v(f"{letter}shl {{0}}.{a}, {{1}}.{a}, {{2}}.{a}", value, by)
+        shifted = e.s.v(f"{letter}shl {{0}}.{a}, {{1}}.{a}, {{2}}.{a}", value, by)
         legal = e.s.v(f"cmhi {{0}}.{a}, {{1}}.{a}, {{2}}.{a}", legal_most, distance)
-        regs.append(e.s.v("and {0}.16b, {1}.16b, {2}.16b", made, legal))
+        regs.append(e.s.v("and {0}.16b, {1}.16b, {2}.16b", shifted, legal))
     return Lanes(tuple(regs), x.format, x.count)
 
 

@@ -28,8 +28,8 @@ def scalar(e: Emission, expr: ex.Expr, count: int = 1) -> Lanes:
     if not expr.dtype.is_float:
         return splat_general(e, e.integer(expr), form, count)
     # One register serves a chunk of any length: each of its lanes must hold the number.
-    made = number(e, _everywhere(e, expr), expr.dtype)
-    return Lanes(made.regs * -(-count // form.lanes), form, count)
+    first = number(e, _everywhere(e, expr), expr.dtype)
+    return Lanes(first.regs * -(-count // form.lanes), form, count)
 
 
 def _everywhere(e: Emission, expr: ex.Expr) -> Lanes:
@@ -52,9 +52,9 @@ def _everywhere(e: Emission, expr: ex.Expr) -> Lanes:
             return select(e, mask, scalar(e, x), scalar(e, y))
         case ex.Convert(x, _, saturate):
             source = scalar(e, x)
-            made = number(e, cast(e, source, _lane_dtype(x.dtype), dtype, saturate), dtype)
+            converted = number(e, cast(e, source, _lane_dtype(x.dtype), dtype, saturate), dtype)
             # Two lanes of 64 bits do not fill four.
-            return _from_first(e, made) if source.format.bits > form.bits else made
+            return _from_first(e, converted) if source.format.bits > form.bits else converted
         case _:
             raise AssertionError(expr)
 

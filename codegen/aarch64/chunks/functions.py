@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import mapped
 from dslc.codegen.aarch64.chunks.formats import F32, F64, Lanes, select
+from dslc.codegen.aarch64.chunks.lane_formats import mapped
 from dslc.codegen.aarch64.chunks.remainders import divided
 from dslc.compiler.diagnostics import error
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.conversions import for_memory
-from dslc.codegen.aarch64.memory.accesses import load, store_chunk
+from dslc.codegen.aarch64.memory.accesses import load
+from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import lanes_for, nest
 from dslc.codegen.aarch64.memory.transfer import store_lanes, to_general
 from dslc.codegen.aarch64.places import Array, At

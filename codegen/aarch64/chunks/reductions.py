@@ -11,7 +11,6 @@ import math
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.conversions import (
-    as_format,
     cast,
     for_memory,
     number,
@@ -20,6 +19,7 @@ from dslc.codegen.aarch64.chunks.conversions import (
 )
 from dslc.codegen.aarch64.chunks.elementwise import compared
 from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed, select
+from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest
@@ -90,16 +90,16 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
         each(e, ex.index(0), ex.index(extent // per * per), per, lambda here: take(per, here))
     if at.count > 1:
         return state[-1]
-    found = _fold(e, op, dtype, state)
+    folded = _fold(e, op, dtype, state)
     done = extent // per * per
     while done < extent:
         # What is left is taken element by element into the folded state.
-        single = [Lanes((e.s.copy(s.regs[0]),), s.format, 1) for s in found]
+        single = [Lanes((e.s.copy(s.regs[0]),), s.format, 1) for s in folded]
         state[:] = single
         take(1, Linear(constant=done))
-        found = list(state)
+        folded = list(state)
         done += 1
-    return found[-1]
+    return folded[-1]
 
 
 def _start(e: Emission, op: str, dtype: DType, count: int) -> list[Lanes]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format
 from dslc.codegen.aarch64.chunks.formats import F64, Lanes
+from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ def _quotient(e: Emission, x: Reg, y: Reg) -> Reg:
     up = s.v("fadd {0}.2d, {1}.2d, {2}.2d", q, _where(e, differ, _one(e)))
     signs = s.v("eor {0}.16b, {1}.16b, {2}.16b", x, y)
     sign = s.v("and {0}.16b, {1}.16b, {2}.16b", signs, s.splat(_SIGN, 64))
-    found = s.v("orr {0}.16b, {1}.16b, {2}.16b", up, sign)
+    signed = s.v("orr {0}.16b, {1}.16b, {2}.16b", up, sign)
     number = s.v("fcmeq {0}.2d, {1}.2d, {1}.2d", r)
-    found = s.onto("bif {0}.16b, {1}.16b, {2}.16b", found, r, number)
+    signed = s.onto("bif {0}.16b, {1}.16b, {2}.16b", signed, r, number)
     zero = s.v("fcmeq {0}.2d, {1}.2d, #0.0", y)
     return s.onto(
-        "bit {0}.16b, {1}.16b, {2}.16b", found, s.v("fdiv {0}.2d, {1}.2d, {2}.2d", x, y), zero
+        "bit {0}.16b, {1}.16b, {2}.16b", signed, s.v("fdiv {0}.2d, {1}.2d, {2}.2d", x, y), zero
     )
 
 

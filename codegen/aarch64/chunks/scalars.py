@@ -39,9 +39,9 @@ def integer(e: Emission, expr: ex.Expr) -> Reg:
     if isinstance(expr, ex.Var):
         return e.vars[expr].reg
     key = ("expr", expr)
-    found = e.s.recall(key)
-    if isinstance(found, Reg):
-        return found
+    remembered = e.s.recall(key)
+    if isinstance(remembered, Reg):
+        return remembered
     level = e.level_of(expr)
     with e.s.ahead_of(level):
         out = _compute(e, expr)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format, mapped
 from dslc.codegen.aarch64.chunks.formats import F32, UNSIGNED, Lanes
+from dslc.codegen.aarch64.chunks.lane_formats import as_format, mapped
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.dtypes import DType, Kind, limits
 from dslc.compiler.dtypes.formats import has_infinity, has_nan

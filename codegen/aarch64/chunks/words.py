@@ -67,6 +67,6 @@ def _element(e: Emission, i: ins.View, where: tuple[Linear, ...]) -> Reg:
 
 
 def _code(e: Emission, i: ins.View, where: tuple[Linear, ...]) -> Reg:
-    found = e.pull(i.x, At(where, ((0,) * i.x.type.rank,))).regs[0]
-    raw = e.s.x("umov {0:w}, {1}.b[0]", found)
+    code = e.pull(i.x, At(where, ((0,) * i.x.type.rank,))).regs[0]
+    raw = e.s.x("umov {0:w}, {1}.b[0]", code)
     return e.s.x(f"and {{0}}, {{1}}, #{(1 << i.x.type.dtype.bits) - 1}", raw)

@@ -117,9 +117,9 @@ def _interference(
                 live[reg.file].discard(number[reg])
             for reg in line.used:
                 live[reg.file].add(number[reg])
-    for i, found in enumerate(adjacent):
-        found.discard(i)
-        for j in found:
+    for i, neighbours in enumerate(adjacent):
+        neighbours.discard(i)
+        for j in neighbours:
             adjacent[j].add(i)
     return numbering, adjacent, weights, moves
 

@@ -94,10 +94,10 @@ def dependences(insts: Sequence[Inst]) -> list[_Node]:
     for at, inst in enumerate(insts):
         for reg in inst.used:
             if reg in writer:
-                made = timing(insts[writer[reg]])
+                written = timing(insts[writer[reg]])
                 chained = inst.reads_result and reg in inst.defined
                 forwarded = chained and insts[writer[reg]].mnemonic == inst.mnemonic
-                follow(writer[reg], at, made.forwarded if forwarded else made.latency)
+                follow(writer[reg], at, written.forwarded if forwarded else written.latency)
         for reg in inst.defined:
             for reader in readers[reg]:
                 follow(reader, at, 0)
@@ -145,15 +145,15 @@ class _Pressure:
 
     def change(self, inst: Inst) -> dict[File, int]:
         """What the instruction adds to the live registers of files."""
-        found: dict[File, int] = {}
+        changes: dict[File, int] = {}
         defined, used = self.sets[inst]
         for reg in defined:
             if reg not in self.live:
-                found[reg.file] = found.get(reg.file, 0) + 1
+                changes[reg.file] = changes.get(reg.file, 0) + 1
         for reg in used:
             if self.left[reg] == 1 and reg not in self.kept and reg not in defined:
-                found[reg.file] = found.get(reg.file, 0) - 1
-        return found
+                changes[reg.file] = changes.get(reg.file, 0) - 1
+        return changes
 
     def take(self, inst: Inst) -> None:
         """Put the instruction next."""

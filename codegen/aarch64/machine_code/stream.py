@@ -121,9 +121,9 @@ class Stream:
     def number(self, value: int) -> Reg:
         """An integer in a general register."""
         key = ("number", value)
-        found = self.recall(key)
-        if isinstance(found, Reg):
-            return found
+        remembered = self.recall(key)
+        if isinstance(remembered, Reg):
+            return remembered
         out = self.general()
         out.remade = Inst(load_immediate(value), (out,), 1)
         self.entry.items.append(out.remade)
@@ -133,9 +133,9 @@ class Stream:
     def literal(self, data: bytes) -> Reg:
         """16 bytes known at compile time in a vector register."""
         key = ("literal", data)
-        found = self.recall(key)
-        if isinstance(found, Reg):
-            return found
+        remembered = self.recall(key)
+        if isinstance(remembered, Reg):
+            return remembered
         level = self.level
         with self.ahead_of(max(0, level - 1)):
             out = self.vector()

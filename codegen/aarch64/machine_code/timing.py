@@ -66,6 +66,6 @@ def timing(inst: Inst) -> Timing:
     vector = any(r.file is File.V for r in inst.defined)
     if vector:
         return _VECTOR.get(word, _SIMPLE)
-    found = _GENERAL.get(word, _of(1, "I"))
+    general = _GENERAL.get(word, _of(1, "I"))
     more = inst.template.count("\n")
-    return found if not more else _of(found.latency + more, found.pipe)
+    return general if not more else _of(general.latency + more, general.pipe)

@@ -1,4 +1,4 @@
-"""Loads and stores of regions, with checks where an element may be out of bounds.
+"""Loads of regions, with checks where an element may be out of bounds; `chunk_stores` has the stores.
 
 A chunk that lies in bounds whole is read or written at once. Else its elements that do are copied
 one by one between the tensor and the stack frame; nothing out of bounds is touched.
@@ -13,7 +13,7 @@ from dslc.codegen.aarch64.chunks.conversions import for_memory
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
 from dslc.codegen.aarch64.emission import linear_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
-from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.places import At
 from dslc.compiler.dtypes import INDEX, Kind
 from dslc.compiler.ir import AxisSlice, Region
@@ -60,11 +60,11 @@ def region_at(region: Region, at: At) -> At:
 
 def unproved(e: Emission, region: Region, where: At) -> list[int]:
     """The axes on which a chunk may be out of bounds."""
-    found = []
+    axes = []
     for k, axis in enumerate(region.axes):
         if axis.checked and not _is_inside(e, where, k, region.memory.shape[k]):
-            found.append(k)
-    return found
+            axes.append(k)
+    return axes
 
 
 def _is_inside(e: Emission, where: At, axis: int, extent: ex.Expr) -> bool:
@@ -112,19 +112,19 @@ def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: lis
     inside = check(e, i.region, where, unsure)
     s.branch("cbz {0}, @", slow, inside)
     with e.branch():
-        found = load_lanes(e, array, where, dtype)
-        out = Lanes(tuple(s.copy(r) for r in found.regs), found.format, found.count)
+        loaded = load_lanes(e, array, where, dtype)
+        out = Lanes(tuple(s.copy(r) for r in loaded.regs), loaded.format, loaded.count)
     s.jump(end)
     s.put(slow)
     with e.branch():
         frame = to_frame(e, other)
         for lane in range(where.count):
-            one = _single(where, lane)
+            one = single(where, lane)
             skip = s.label("skip")
             s.branch("cbz {0}, @", skip, check(e, i.region, one, unsure))
             with e.branch():
                 code = load_lanes(e, array, one, dtype)
-                _element(e, "str", code.regs[0], out.format, frame, lane, Effect.STORE)
+                frame_element(e, "str", code.regs[0], out.format, frame, lane, Effect.STORE)
             s.put(skip)
         for number, reg in enumerate(out.regs):
             _frame(e, "ldr", reg, frame + 16 * number, Effect.LOAD, frame)
@@ -132,7 +132,8 @@ def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: lis
     return out
 
 
-def _single(at: At, lane: int) -> At:
+def single(at: At, lane: int) -> At:
+    """One lane of a chunk."""
     return At(at.base, (at.lanes[lane],))
 
 
@@ -150,9 +151,10 @@ def _frame(e: Emission, op: str, reg: Reg, at: int, effect: Effect, alias: int) 
     e.s.put(Inst(text, (reg,), int(loads), effect=effect, alias=("frame", alias)))
 
 
-def _element(
+def frame_element(
     e: Emission, op: str, reg: Reg, form: Format, frame: int, lane: int, effect: Effect
 ) -> None:
+    """Load or store (`ldr`, `str`) one lane of what stands in the frame."""
     at = frame + lane * form.bits // 8
     text = f"{op} {{0:{_SUFFIX[form.bits]}}}, [sp, #{at}]"
     e.s.put(Inst(text, (reg,), int(effect is Effect.LOAD), effect=effect, alias=("frame", frame)))
@@ -167,41 +169,6 @@ def _other(e: Emission, i: ins.Load, count: int) -> Lanes:
     if dtype.kind is Kind.BOOL:
         return floats.mask_of(e, e.integer(i.other), 8, count)
     return for_memory(e, floats.scalar(e, i.other, count), dtype)
-
-
-def store_chunk(e: Emission, region: Region, at: At, lanes: Lanes) -> None:
-    """A chunk of a tile to its place in a region; what is out of bounds is dropped."""
-    where = region_at(region, at)
-    array = e.memories[region.memory]
-    if array.compact:
-        from dslc.codegen.aarch64.memory import row_stores
-
-        row_stores.store(e, region, where, lanes)
-        return
-    unsure = unproved(e, region, where)
-    if not unsure:
-        store_lanes(e, array, where, lanes)
-        return
-    s = e.s
-    slow, end = s.label("edge"), s.label("stored")
-    inside = check(e, region, where, unsure)
-    s.branch("cbz {0}, @", slow, inside)
-    with e.branch():
-        store_lanes(e, array, where, lanes)
-    s.jump(end)
-    s.put(slow)
-    with e.branch():
-        frame = to_frame(e, lanes)
-        for lane in range(at.count):
-            one = _single(where, lane)
-            skip = s.label("skip")
-            s.branch("cbz {0}, @", skip, check(e, region, one, unsure))
-            with e.branch():
-                code = s.vector()
-                _element(e, "ldr", code, lanes.format, frame, lane, Effect.LOAD)
-                store_lanes(e, array, one, Lanes((code,), lanes.format, 1))
-            s.put(skip)
-    s.put(end)
 
 
 def span(e: Emission, axis: AxisSlice, extent: ex.Expr) -> tuple[ex.Expr, ex.Expr]:

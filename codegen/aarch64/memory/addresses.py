@@ -70,9 +70,9 @@ class Addresses(ABC):
             return base
         expr = to_expr(form)
         key = ("pointer", base, expr)
-        found = self.s.recall(key)
-        if isinstance(found, Reg):
-            return found
+        remembered = self.s.recall(key)
+        if isinstance(remembered, Reg):
+            return remembered
         level = self.level_of(expr)
         if level < self.s.level:
             with self.s.ahead_of(level):

@@ -20,7 +20,7 @@ from dslc.codegen.aarch64.machine_code.blocks import Inst, Label, Line, Reg
 def in_place(lines: Sequence[Line]) -> list[Line]:
     """The lines without such pairs of copies."""
     uses = Counter(r for x in lines if isinstance(x, Inst) for r in x.operands)
-    found: list[Line | None] = list(lines)
+    kept: list[Line | None] = list(lines)
     copies: dict[Reg, int] = {}  # by the copy, where it was made in this straight part
     for at, line in enumerate(lines):
         if isinstance(line, Label) or (isinstance(line, Inst) and line.target is not None):
@@ -29,13 +29,13 @@ def in_place(lines: Sequence[Line]) -> list[Line]:
             continue
         out, source = line.operands
         first = copies.pop(source, None)
-        if first is not None and _returns(found, first, at, uses):
+        if first is not None and _returns(kept, first, at, uses):
             for i in range(first + 1, at):
-                found[i] = _renamed(found[i], source, out)
-            found[first] = found[at] = None
+                kept[i] = _renamed(kept[i], source, out)
+            kept[first] = kept[at] = None
         elif out.fixed is None and source.fixed is None:
             copies[out] = at
-    return [line for line in found if line is not None]
+    return [line for line in kept if line is not None]
 
 
 def _returns(lines: Sequence[Line | None], first: int, last: int, uses: Counter[Reg]) -> bool:

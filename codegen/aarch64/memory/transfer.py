@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.formats import MASKS, Format, Lanes
+from dslc.codegen.aarch64.chunks.formats import Format, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Inst, Reg
 from dslc.codegen.aarch64.machine_code.stream import INPUTS
 from dslc.compiler.dtypes import DType, Kind
@@ -32,7 +32,7 @@ def places(array: Array, at: At) -> list[Linear]:
     start = Linear()
     for base, stride in zip(at.base, array.strides, strict=True):
         start = start + base * stride
-    found, known = [], {}
+    numbers, known = [], {}
     for lane in at.lanes:
         if lane not in known:
             total = start
@@ -40,13 +40,13 @@ def places(array: Array, at: At) -> list[Linear]:
                 if distance:
                     total = total + stride.scale(distance)
             known[lane] = total
-        found.append(known[lane])
-    return found
+        numbers.append(known[lane])
+    return numbers
 
 
 def _in_blocks(array: Array, blocks: Blocks, at: At) -> list[Linear]:
     """The same where the last two axes are cut into blocks: by the block, then within it."""
-    found = []
+    numbers = []
     for lane in at.lanes:
         total = Linear()
         coordinates = [b + Linear(constant=d) for b, d in zip(at.base, lane, strict=True)]
@@ -58,40 +58,8 @@ def _in_blocks(array: Array, blocks: Blocks, at: At) -> list[Linear]:
             size, inner = blocks[part]
             whole = x.divide(Linear(constant=size))
             total = total + whole * stride + (x + whole.scale(-size)).scale(inner)
-        found.append(total)
-    return found
-
-
-def load_lanes(e: Emission, array: Array, at: At, dtype: DType | None = None) -> Lanes:
-    """A chunk of an array, in the format of memory; bools become masks of bytes."""
-    if array.compact and dtype is not None:
-        from dslc.codegen.aarch64.chunks.bits import load_bits
-
-        return load_bits(e, array, at, dtype)
-    elements = places(array, at)
-    per = array.form.lanes
-    regs = _repeated(e, array, elements) or tuple(
-        load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
-    )
-    if dtype is not None and dtype.kind is Kind.BOOL:
-        masks = tuple(e.s.v("cmtst {0}.16b, {1}.16b, {1}.16b", r) for r in regs)
-        return Lanes(masks, MASKS[8], at.count)
-    return Lanes(regs, array.form, at.count)
-
-
-def _repeated(e: Emission, array: Array, elements: list[Linear]) -> tuple[Reg, ...] | None:
-    """Several registers whose lanes are those of one in memory: read once."""
-    per = array.form.lanes
-    steps = [x - elements[0] for x in elements]
-    if len(elements) <= per or not all(s.is_constant for s in steps):
-        return None
-    places = [s.constant for s in steps]
-    if set(places) != set(range(per)):
-        return None
-    loaded = load_register(e, array, [elements[places.index(k)] for k in range(per)])
-    lanes = [(loaded, place) for place in places]
-    parts = (lanes[i : i + per] for i in range(0, len(lanes), per))
-    return tuple(gather_register(e, array.form, part) for part in parts)
+        numbers.append(total)
+    return numbers
 
 
 def store_lanes(e: Emission, array: Array, at: At, lanes: Lanes) -> None:
@@ -154,7 +122,7 @@ def _listed(op: str, name: str, lane: int) -> str:
 
 def runs(elements: list[Linear], *, repeats: bool) -> list[tuple[int, int]]:
     """Where lanes lie side by side: (first, length), lengths powers of two that divide `first`."""
-    found = []
+    starts = []
     at = 0
     while at < len(elements):
         length = 1
@@ -166,9 +134,9 @@ def runs(elements: list[Linear], *, repeats: bool) -> list[tuple[int, int]]:
         run = 1
         while run * 2 <= length and (at == 0 or at % (run * 2) == 0):
             run *= 2
-        found.append((at, run))
+        starts.append((at, run))
         at += run
-    return found
+    return starts
 
 
 def from_registers(e: Emission, home: InRegisters, at: At) -> Lanes:

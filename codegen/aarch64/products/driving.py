@@ -38,18 +38,18 @@ class Plan:
 
 def plan(kernel: Kernel, features: frozenset[str], kept: frozenset[Value]) -> Plan:
     """What holds of each product of a kernel."""
-    found = Plan()
+    planned = Plan()
     uses = use_counts(kernel.body)
     for stmt in walk(kernel.body):
         if isinstance(stmt, ins.Dot):
             unit = _unit(stmt, features)
             if unit is not None:
-                found.tiled[stmt.out] = unit
+                planned.tiled[stmt.out] = unit
     for loop in walk(kernel.body):
         if isinstance(loop, ins.For | ins.While):
             for carried in loop.carried:
-                _meet(loop, carried, found, uses, kept, kernel.body)
-    return found
+                _meet(loop, carried, planned, uses, kept, kernel.body)
+    return planned
 
 
 def _unit(i: ins.Dot, features: frozenset[str]) -> Unit | None:
@@ -69,14 +69,14 @@ def _meet(
     if not isinstance(inner, Value) or not isinstance(yielded, Value):
         return
     body = loop.body
-    made = {s.out: s for s in body if isinstance(s, (*LAZY, ins.Dot))}
-    last = made.get(yielded)
+    defining = {s.out: s for s in body if isinstance(s, (*LAZY, ins.Dot))}
+    last = defining.get(yielded)
     if isinstance(last, ins.Dot):
-        if last.acc is inner and uses[inner] == 1 and uses[yielded] == 1:
+        if last.acc is inner and uses[inner] == uses[yielded] == 1 and yielded in found.tiled:
             found.in_place[yielded] = inner
             found.tiled[inner] = found.tiled[yielded]
         return
-    dots = _reached(yielded, made, uses, kept)
+    dots = _reached(yielded, defining, uses, kept)
     if len(dots) != 1:
         return
     dot = dots[0]
@@ -92,7 +92,7 @@ def _meet(
                 every = {o: s for s in walk(whole) for o in results(s) if isinstance(o, Value)}
                 if fits_biased(dot, every, stmt.out.type.dtype):
                     found.biased[dot.out] = stmt.out
-        _fuse(last, made, uses, kept, found)
+        _fuse(last, defining, uses, kept, found)
 
 
 def _fuse(

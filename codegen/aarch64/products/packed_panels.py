@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format, number
+from dslc.codegen.aarch64.chunks.conversions import number
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
+from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.nests import each, each_place
-from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.products.units import PAIRS_OF_EIGHT, QUADS, Pairs
 from dslc.compiler.ir import Value
@@ -124,10 +126,10 @@ def _pulled(
             kept.append(max(0, n - 1 - b.constant) if past else d)
         lanes.append((*zeros, *kept))
     dtype = operand.value.type.dtype
-    found = e.pull(operand.value, At((*batch, *at), tuple(lanes)))
+    pulled = e.pull(operand.value, At((*batch, *at), tuple(lanes)))
     if operand.form.kind != "f" or operand.form.bits > 16:
-        found = number(e, found, dtype)
-    reg = as_format(e, found, operand.form).regs[0]
+        pulled = number(e, pulled, dtype)
+    reg = as_format(e, pulled, operand.form).regs[0]
     if not missing:
         return reg
     size = operand.form.bits // 8
@@ -285,12 +287,12 @@ def has_checks(e: Emission, value: Value) -> bool:
 
 def codes_in_a_byte(e: Emission, value: Value) -> int:
     """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
-    found, stack = 1, [value]
+    codes, stack = 1, [value]
     while stack:
         x = stack.pop()
         if x.type.dtype.bits < 8:
-            found = max(found, 8 // x.type.dtype.bits)
+            codes = max(codes, 8 // x.type.dtype.bits)
         stmt = e.lazy.get(x)
         if stmt is not None and x not in e.homes:
             stack += [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
-    return found
+    return codes

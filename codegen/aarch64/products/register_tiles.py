@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.formats import F32, Lanes
 from dslc.codegen.aarch64.chunks.ranges import BIASED
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.nests import each
-from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array, At, InRegisters
 from dslc.codegen.aarch64.products.nibbles import (
     Nibbles,
@@ -220,10 +221,10 @@ def _pair_step(
                 for d in (0, wide)
             )
             with e.streams():
-                found = nibbles.registers(e, low, high)
-            assert found is not None, "an order of storage is one for all blocks"
+                halves = nibbles.registers(e, low, high)
+            assert halves is not None, "an order of storage is one for all blocks"
             text = f"{op} {{0}}.4s, {{1}}.16b, {{2}}.4b[{part}]"
-            for reg, d in zip(found, (0, wide), strict=True):
+            for reg, d in zip(halves, (0, wide), strict=True):
                 e.s.onto(text, tile.regs[0, n + d], reg, row)
     if tile.activations is not None:
         ones = e.s.splat(1, 8)
@@ -236,15 +237,15 @@ def summed(e: Emission, tile: Tile, start: Array | None = None) -> Tile:
     A tile of plain sums that began with `start` has that in it.
     """
     s = e.s
-    made = replace(tile, nibbles=None, activations=None, biased=False)
+    plain = replace(tile, nibbles=None, activations=None, biased=False)
     if tile.biased:
-        made = replace(made, unit=replace(tile.unit, c_format=F32))
+        plain = replace(plain, unit=replace(tile.unit, c_format=F32))
     if tile.nibbles is None:
         if not tile.biased:
             return tile
         bias = s.splat(BIASED, 32)
         regs = {at: s.v("fsub {0}.4s, {1}.4s, {2}.4s", x, bias) for at, x in tile.regs.items()}
-        return replace(made, regs=regs)
+        return replace(plain, regs=regs)
     regs = dict(tile.regs)
     less = taken(e, tile.activations, tile.nibbles.zero, biased=tile.biased)
     wide = tile.unit.columns
@@ -257,10 +258,10 @@ def summed(e: Emission, tile: Tile, start: Array | None = None) -> Tile:
             found = separated(e, *pair, less)
         regs[0, n], regs[0, n + wide] = found
     if start is not None:
-        before = load(e, made, start)
+        before = load(e, plain, start)
         text = "add {0}.4s, {1}.4s, {2}.4s"
         regs = {at: s.v(text, x, before.regs[at]) for at, x in regs.items()}
-    return replace(made, regs=regs)
+    return replace(plain, regs=regs)
 
 
 def _chunk(tile: Tile, m: int, n: int) -> At:
@@ -271,8 +272,8 @@ def _chunk(tile: Tile, m: int, n: int) -> At:
 
 def load(e: Emission, tile: Tile, array: Array) -> Tile:
     """The tile with its results from memory."""
-    found = {(m, n): load_lanes(e, array, _chunk(tile, m, n)) for m, n in tile.places}
-    return replace(tile, regs={at: lanes.regs[0] for at, lanes in found.items()})
+    loaded = {(m, n): load_lanes(e, array, _chunk(tile, m, n)) for m, n in tile.places}
+    return replace(tile, regs={at: lanes.regs[0] for at, lanes in loaded.items()})
 
 
 def store(e: Emission, tile: Tile, array: Array) -> None:

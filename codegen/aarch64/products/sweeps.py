@@ -117,8 +117,8 @@ def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
     nibbles = nibbles_of(e, dot, unit)
     size = tile_size(e, dot, unit, scaled=dot.out in e.plan.driven, nibbles=nibbles)
     reused = Reused.of(e, dot, unit, size, looped=True)
-    found = Sweep(loop, dot, unit, size, reused, None if reused.b else nibbles, 1)
-    return replace(found, iterations=_iterations(found))
+    sweep = Sweep(loop, dot, unit, size, reused, None if reused.b else nibbles, 1)
+    return replace(sweep, iterations=_iterations(sweep))
 
 
 def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> bool:
@@ -127,25 +127,25 @@ def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> 
         return e.plan.in_place[dot.out] is carried.inner
     if e.plan.driven.get(dot.out) is not carried.yielded or dot.acc is not None:
         return False
-    made = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
-    if _reads(dot, carried.inner, made):
+    defining = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
+    if _reads(dot, carried.inner, defining):
         return False
     stack = [carried.yielded]
     while stack:
         value = stack.pop()
         if not isinstance(value, Value) or value is carried.inner:
             continue
-        stmt = made.get(value)
+        stmt = defining.get(value)
         if isinstance(stmt, ins.ELEMENTWISE):
             stack += operands(stmt)
-        elif stmt is not None and _reads(stmt, carried.inner, made):
+        elif stmt is not None and _reads(stmt, carried.inner, defining):
             return False
     return True
 
 
 def _reads(stmt: ins.Stmt, value: object, made: Mapping[Value, ins.Stmt]) -> bool:
-    found = operands(stmt)
-    return value in found or any(_reads(made[v], value, made) for v in found if v in made)
+    read = operands(stmt)
+    return value in read or any(_reads(made[v], value, made) for v in read if v in made)
 
 
 def _iterations(sweep: Sweep) -> int:

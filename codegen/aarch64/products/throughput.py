@@ -111,30 +111,30 @@ def throughputs(text: str, models: Sequence[Model], depth: int = DEPTH) -> list[
 
 def main_loops(text: str) -> list[Loop]:
     """Of each product the loop of its largest tile: the others are for the edges."""
-    found: dict[str, Loop] = {}
+    by_text: dict[str, Loop] = {}
     for loop in loops(text):
-        best = found.setdefault(loop.product, loop)
+        best = by_text.setdefault(loop.product, loop)
         if loop.tile > best.tile:
-            found[loop.product] = loop
-    return list(found.values())
+            by_text[loop.product] = loop
+    return list(by_text.values())
 
 
 def loops(text: str) -> list[Loop]:
     """The marked loops in order; DSL0954 for marks that do not fit together."""
-    found = list(_regions(text))
-    made = []
-    for at, body in enumerate(found):
+    regions = list(_regions(text))
+    measured = []
+    for at, body in enumerate(regions):
         if body.k is None:
             continue
         product = body.name.rpartition(".")[0]
-        shared = [r for r in found if r.k is None and r.name.startswith(f"{product}_")]
+        shared = [r for r in regions if r.k is None and r.name.startswith(f"{product}_")]
         own = [
             (i, r)
-            for i, r in enumerate(found)
+            for i, r in enumerate(regions)
             if r.k is None and r.name.startswith(f"{body.name}_")
         ]
         ends = [(i, r) for i, r in own if r.macs is None]
-        made.append(
+        measured.append(
             Loop(
                 body,
                 tuple(r for _, r in own if r.macs is not None),
@@ -143,7 +143,7 @@ def loops(text: str) -> list[Loop]:
                 tuple(r for r in shared if r.macs is not None),
             )
         )
-    return made
+    return measured
 
 
 def _of(loop: Loop, model: Model, depth: int) -> Throughput:

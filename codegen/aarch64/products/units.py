@@ -92,10 +92,10 @@ def unit_for(a: DType, b: DType, out: DType, rows: int, features: frozenset[str]
             return _matrix("bfmmla", 4, BF16, BF16, F32)
         return _by_lane("fmla", 4, 1, F32, F32, F32, "s")
     if max(a.bits, b.bits) <= 8:
-        found = _bytes(a.kind is not Kind.UINT, b.kind is not Kind.UINT, rows, features)
-        if found is not None:
-            return found
-    if out.bits != 32 or max(a.bits, b.bits) > 32:
+        of_bytes = _bytes(a.kind is not Kind.UINT, b.kind is not Kind.UINT, rows, features)
+        if of_bytes is not None:
+            return of_bytes
+    if out.bits != 32:
         return None
     return _by_lane("mla", 4, 1, SIGNED[32], SIGNED[32], SIGNED[32], "s")
 
@@ -137,13 +137,13 @@ class Problem:
         """Rows and columns, in elements."""
         unit = self.unit
         least = unit.columns * (1 + self.paired)
-        found = [
+        tiles = [
             (rows, columns)
             for rows in _sizes(unit.rows, self.m, 12)
             for columns in _sizes(least, self.n, 64)
             if self.held(rows, columns) <= _REGISTERS
         ]
-        return min(found, key=lambda x: self.cost(*x), default=(unit.rows, unit.columns))
+        return min(tiles, key=lambda x: self.cost(*x), default=(unit.rows, unit.columns))
 
     def held(self, rows: int, columns: int) -> int:
         """The vector registers that a tile needs."""

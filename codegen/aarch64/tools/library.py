@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 
 from dslc.codegen.aarch64.tools.toolchain import link
+from dslc.codegen.symbols import with_own_symbols
 from dslc.compiler.artifact import Artifact, Json
 
 SOURCE = "kernel.s"
@@ -20,7 +20,7 @@ def with_library(artifact: Artifact, *, macos: bool = False) -> Artifact:
     A program's kernels go into one. Two that are made of one kernel have one symbol: those but the
     first get their number behind it. DSL0951 without a toolchain, DSL0952 for a refused text.
     """
-    made = artifact if artifact.kind == "kernel" else _with_own_symbols(artifact)
+    made = artifact if artifact.kind == "kernel" else with_own_symbols(artifact, SOURCE)
     return _with(made, macos)
 
 
@@ -29,14 +29,14 @@ def join(artifacts: Sequence[Artifact], *, macos: bool = False) -> Artifact:
 
     The errors are those of `with_library`.
     """
-    own = [a if a.kind == "kernel" else _with_own_symbols(a) for a in artifacts]
+    own = [a if a.kind == "kernel" else with_own_symbols(a, SOURCE) for a in artifacts]
     names = [a.target.partition(":")[2] for a in own]
     files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
     manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
-    made = dataclasses.replace(
+    joined = dataclasses.replace(
         own[0], files=files, launch={"variants": manifests}, entry=own[0].name
     )
-    return _with(made, macos)
+    return _with(joined, macos)
 
 
 def library_of(artifact: Artifact, *, macos: bool) -> bytes:
@@ -54,20 +54,3 @@ def _with(artifact: Artifact, macos: bool) -> Artifact:
 def sources_of(artifact: Artifact) -> dict[str, bytes]:
     """Its files of assembly."""
     return {n: c for n, c in artifact.files.items() if n.endswith(".s")}
-
-
-def _with_own_symbols(artifact: Artifact) -> Artifact:
-    files = dict(artifact.files)
-    manifests: list[Json] = []
-    seen: set[str] = set()
-    for number, manifest in enumerate(artifact.launch["kernels"]):
-        entry: str = manifest["entry"]
-        own = f"{entry}_{number}" if entry in seen else entry
-        seen.add(own)
-        source = f"{number}.{SOURCE}"
-        word = re.compile(rf"(?<![\w.$]){re.escape(entry)}(?![\w.$])")
-        files[source] = word.sub(own, files[source].decode()).encode()
-        manifests.append({**manifest, "entry": own, "files": {}})
-    return dataclasses.replace(
-        artifact, files=files, launch={**artifact.launch, "kernels": manifests}
-    )

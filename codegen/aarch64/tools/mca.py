@@ -58,12 +58,12 @@ class Model:
             check=False,
             timeout=_LONGEST,
         )
-        found = figure.search(done.stdout)
-        if done.returncode or found is None:
+        match = figure.search(done.stdout)
+        if done.returncode or match is None:
             said = (done.stderr or done.stdout).strip().splitlines()
             text = "; ".join(said[:3]) or "it gave no cycles"
             raise error("DSL0954", f"llvm-mca-{self.version} cannot simulate {self.cpu}: {text}")
-        return float(found[1])
+        return float(match[1])
 
     def marginal(self, lines: Sequence[str], few: int = 2, many: int = 6) -> float:
         """The cycles of one more repetition, among others before and after it."""
@@ -93,5 +93,5 @@ def models(versions: Sequence[int] = VERSIONS, cpus: Sequence[str] = CPUS) -> li
 
 def _version(path: str) -> int | None:
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"LLVM version (\d+)", said)
-    return int(found[1]) if found else None
+    match = re.search(r"LLVM version (\d+)", said)
+    return int(match[1]) if match else None

@@ -21,15 +21,15 @@ _HINT = "this is a defect of the generator: `dslc build --emit asm` shows the te
 
 def find_assembler(kind: Kind = "library") -> Assembler:
     """The preferred toolchain that makes this kind of file; DSL0951 without one."""
-    found = next((a for a in assemblers() if kind in a.kinds), None)
-    if found is None:
+    assembler = next((a for a in assemblers() if kind in a.kinds), None)
+    if assembler is None:
         what = "macOS" if kind == "dylib" else "AArch64"
         raise error(
             "DSL0951",
             f"there is no assembler and linker for {what}",
             hint=f"pip install 'dslc[aarch64]'; {VARIABLE}=gnu, zig or clang asks for one of them",
         )
-    return found
+    return assembler
 
 
 def toolchain_identity(kind: Kind = "library") -> str:
@@ -60,12 +60,12 @@ def link(
 
 def _findings(log: str, texts: Mapping[str, str]) -> list[Diagnostic]:
     """The tool's errors with the emitted line; all of the log where none is recognised."""
-    found = []
+    diagnostics = []
     for match in _FINDING.finditer(log):
         name, number = match["file"], int(match["line"])
         lines = texts[name.removesuffix(".s")].splitlines() if name[:-2] in texts else []
         emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
         message = f"the emitted assembly does not assemble: {match['text']}: `{emitted}`"
-        found.append(Diagnostic("DSL0952", message, Loc(name, number, 1), _HINT))
+        diagnostics.append(Diagnostic("DSL0952", message, Loc(name, number, 1), _HINT))
     message = f"the emitted assembly is refused: {log.strip() or 'no reason was given'}"
-    return found or [Diagnostic("DSL0952", message, hint=_HINT)]
+    return diagnostics or [Diagnostic("DSL0952", message, hint=_HINT)]

@@ -49,15 +49,15 @@ def bits_of(tile: Tile) -> Bits:
 
 def runs(at: Positions) -> list[tuple[int, int, int]]:
     """An element's bits in runs of neighbours of a word: (its first bit, where it is, how many)."""
-    found: list[tuple[int, int, int]] = []
+    starts: list[tuple[int, int, int]] = []
     for bit, place in enumerate(int(p) for p in at):
-        if found:
-            first, start, count = found[-1]
+        if starts:
+            first, start, count = starts[-1]
             if place == start + count and place % 32:
-                found[-1] = (first, start, count + 1)
+                starts[-1] = (first, start, count + 1)
                 continue
-        found.append((bit, place, 1))
-    return found
+        starts.append((bit, place, 1))
+    return starts
 
 
 def collect(out: Writer, bits: Bits, tile: Tile) -> None:

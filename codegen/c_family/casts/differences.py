@@ -31,8 +31,8 @@ def feeds_difference(e: Emission, cast: ins.Cast) -> bool:
     reader = readers[0]
     if not isinstance(reader, ins.Binary) or reader.op != "sub" or reader.x is not cast.out:
         return False
-    found = None if reader.y is cast.out else _whole_numbers(e, reader.y)
-    return found is not None and _within(found, dtype)
+    numbers = None if reader.y is cast.out else _whole_numbers(e, reader.y)
+    return numbers is not None and _within(numbers, dtype)
 
 
 def minus(e: Emission, s: ins.Binary, deferred: Deferred) -> None:
@@ -64,12 +64,12 @@ def _within(numbers: tuple[int, int], dtype: DType) -> bool:
 
 def _whole_numbers(e: Emission, value: Value) -> tuple[int, int] | None:
     """The range of a tile's elements where they are whole numbers, None where that is not known."""
-    made = next((s for s in walk(e.kernel.body) if value in results(s)), None)
-    match made:
+    defining = next((s for s in walk(e.kernel.body) if value in results(s)), None)
+    match defining:
         case ins.Cast(x=x) if x.type.dtype.is_integer and x.type.dtype.bits <= 8:
             return x.type.dtype.integer_range
         case ins.Full(value=ex.Const(value=number)) if float(number).is_integer():
             return int(number), int(number)
-        case _ if isinstance(made, _MOVES):
-            return _whole_numbers(e, made.x)
+        case _ if isinstance(defining, _MOVES):
+            return _whole_numbers(e, defining.x)
     return None

@@ -35,12 +35,12 @@ class Piece:
 
 def pieces(at: Positions, width: int) -> tuple[Piece, ...]:
     """The pieces of a field whose bits lie at `at` [lanes, bits] for lanes of `width` bits."""
-    found: dict[tuple[int, int, int, int], list[int]] = {}
+    lanes_of: dict[tuple[int, int, int, int], list[int]] = {}
     for lane, bits in enumerate(at):
         for first, start, count in _runs([int(b) for b in bits]):
             key = (start // 32, start % 32 - lane * width, first, count)
-            found.setdefault(key, []).append(lane)
-    return tuple(Piece(*key, tuple(lanes)) for key, lanes in found.items())
+            lanes_of.setdefault(key, []).append(lane)
+    return tuple(Piece(*key, tuple(lanes)) for key, lanes in lanes_of.items())
 
 
 def _runs(bits: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -36,8 +36,8 @@ def table(dtype: DType, to: DType) -> tuple[int, ...]:
     codes: NDArray[Any] = (
         (every ^ 8) - np.int8(8) if dtype.kind is Kind.INT else every.view(np.uint8)
     )
-    found = encode(decode(codes, dtype).astype(np.float32), to)
-    return tuple(int(x) for x in np.ascontiguousarray(found).view(np.uint8).view("<u4"))
+    converted = encode(decode(codes, dtype).astype(np.float32), to)
+    return tuple(int(x) for x in np.ascontiguousarray(converted).view(np.uint8).view("<u4"))
 
 
 def table_word(words: Words, at: Positions, dtype: DType, to: DType) -> str:

@@ -103,14 +103,14 @@ class _Cells:
 def _best_cells(e: Emission, layout: Layout, to: Layout, digits: Digits, width: int) -> _Cells:
     """Those that are read with the fewest conflicts; wide accesses before narrow ones."""
     vectors = [v for v in _VECTORS if layout.locals % v == 0]
-    found = [_Cells.of(layout, to, digits, v, 0) for v in vectors]
-    found = [c for c in found if c.runs]  # that of single cells is
+    cells = [_Cells.of(layout, to, digits, v, 0) for v in vectors]
+    cells = [c for c in cells if c.runs]  # that of single cells is
     banks = e.target.banks
     if banks is None:
-        return found[0]
+        return cells[0]
     ways = [
         _Cells.of(layout, to, digits, c.vector, s)
-        for c in found
+        for c in cells
         for s in _SKIPPED
         if s % c.vector == 0
     ]

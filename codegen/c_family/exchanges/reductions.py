@@ -22,8 +22,8 @@ from dslc.compiler.layout.mode import with_weights
 
 def reduced_layout(layout: Layout, axis: int, keepdims: bool) -> Layout:
     """The layout of a reduction's result: copies where threads shared the axis."""
-    found = reduce(layout, [axis])
-    return unsqueeze(found, [axis]) if keepdims else found
+    reduced = reduce(layout, [axis])
+    return unsqueeze(reduced, [axis]) if keepdims else reduced
 
 
 def emit_reduce(e: Emission, s: ins.Reduce) -> None:

@@ -103,15 +103,15 @@ def _words(x: Tile, picks: Sequence[int]) -> list[tuple[int, bool]] | None:
     per = 32 // bits if is_packed(x.dtype) and 32 % bits == 0 else 0
     if not per or len(picks) % per:
         return None
-    found: list[tuple[int, bool]] = []
+    words: list[tuple[int, bool]] = []
     for first, *rest in (picks[i : i + per] for i in range(0, len(picks), per)):
         if first % per == 0 and rest == list(range(first + 1, first + per)):
-            found.append((first // per, False))
+            words.append((first // per, False))
         elif bits == 16 and rest == [first]:
-            found.append((first, True))
+            words.append((first, True))
         else:
             return None
-    return found if len({twice for _, twice in found}) == 1 else None
+    return words if len({twice for _, twice in words}) == 1 else None
 
 
 def _copy(

@@ -26,9 +26,9 @@ def scan(e: Emission, s: ins.Scan) -> None:
     cells = f"(({ctype}*){area})"
 
     once = first_copy(x.layout)
-    found = chunks(x.layout, 1, e.out)
-    with loops(e.out, found):
-        line = f"{cells}[{row_major(e, x.layout, found)}] = {x.read(found.element)};"
+    parts = chunks(x.layout, 1, e.out)
+    with loops(e.out, parts):
+        line = f"{cells}[{row_major(e, x.layout, parts)}] = {x.read(parts.element)};"
         e.out.line(f"if ({once}) {line}" if once else line)
     e.out.line(e.together)
     inner = prod(shape[s.axis + 1 :])
@@ -41,9 +41,9 @@ def scan(e: Emission, s: ins.Scan) -> None:
             e.out.line(f"total = {total}; {cells}[at] = total;")
     e.out.line(e.together)
     tile = e.new(s.out)
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
-        e.out.line(tile.write(found.element, f"{cells}[{row_major(e, tile.layout, found)}]"))
+    parts = chunks(tile.layout, 1, e.out)
+    with loops(e.out, parts):
+        e.out.line(tile.write(parts.element, f"{cells}[{row_major(e, tile.layout, parts)}]"))
 
 
 def concat(e: Emission, s: ins.Concat) -> None:
@@ -67,7 +67,7 @@ def _picked(s: ins.Concat) -> list[NDArray[np.int64]] | None:
     layouts = [v.type.layout for v in (s.out, *s.xs)]
     assert all(layouts)
     out, *parts = (x for x in layouts if x is not None)
-    found, start = [], 0
+    picked, start = [], 0
     for layout in parts:
         size = layout.shape[s.axis]
         table = out.table()  # [threads, locals, rank]
@@ -80,9 +80,9 @@ def _picked(s: ins.Concat) -> list[NDArray[np.int64]] | None:
         picks = registers(layout, (table[:, own] * strides).sum(axis=-1))
         if picks is None:
             return None
-        found.append(np.stack([own, picks], axis=1))
+        picked.append(np.stack([own, picks], axis=1))
         start += size
-    return found
+    return picked
 
 
 def _concat_staged(e: Emission, s: ins.Concat) -> None:

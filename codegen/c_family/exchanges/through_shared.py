@@ -63,11 +63,11 @@ def through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
     total = prod(x.layout.shape)
     area = e.scratch(total * size.get(ctype, 8))
     cells = f"(({ctype}*){area})"
-    found = chunks(x.layout, 1, e.out)
+    parts = chunks(x.layout, 1, e.out)
     once = first_copy(x.layout)
-    with loops(e.out, found):
-        at = row_major(e, x.layout, found)
-        line = f"{cells}[{at}] = {put.format(x.name, found.element)};"
+    with loops(e.out, parts):
+        at = row_major(e, x.layout, parts)
+        line = f"{cells}[{at}] = {put.format(x.name, parts.element)};"
         e.out.line(f"if ({once}) {line}" if once else line)
     e.out.line(e.together)
     _read_back(e, tile, cells, take, wanted)
@@ -138,14 +138,14 @@ def broadcast_copies(e: Emission, tile: Tile) -> None:
     total = prod(tile.layout.shape)
     area = e.scratch(total * 8)
     cells = f"(({ctype}*){area})"
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
-        at = row_major(e, tile.layout, found)
+    parts = chunks(tile.layout, 1, e.out)
+    with loops(e.out, parts):
+        at = row_major(e, tile.layout, parts)
         e.out.line(
-            f"if ({first_copy(tile.layout)}) {cells}[{at}] = {put.format(tile.name, found.element)};"
+            f"if ({first_copy(tile.layout)}) {cells}[{at}] = {put.format(tile.name, parts.element)};"
         )
     e.out.line(e.together)
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
-        at = row_major(e, tile.layout, found)
-        e.out.line(take.format(tile.name, found.element, f"{cells}[{at}]"))
+    parts = chunks(tile.layout, 1, e.out)
+    with loops(e.out, parts):
+        at = row_major(e, tile.layout, parts)
+        e.out.line(take.format(tile.name, parts.element, f"{cells}[{at}]"))

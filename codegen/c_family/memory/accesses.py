@@ -29,10 +29,10 @@ def strides(memory: Memory) -> tuple[ex.Expr, ...]:
     """Elements between neighbours along each axis."""
     if memory.strides is not None:
         return memory.strides
-    found: list[ex.Expr] = [ex.index(1)]
+    steps: list[ex.Expr] = [ex.index(1)]
     for extent in memory.shape[:0:-1]:
-        found.append(simplify(ex.Binary("mul", found[-1], extent, INDEX)))
-    return tuple(reversed(found))
+        steps.append(simplify(ex.Binary("mul", steps[-1], extent, INDEX)))
+    return tuple(reversed(steps))
 
 
 def multiple(e: Emission, expression: ex.Expr) -> int:
@@ -131,8 +131,8 @@ def tile_axis(region: Region, axis: int) -> int:
 
 def access(e: Emission, region: Region, layout: Layout, width: int | None = None) -> Access:
     """Meet a region by a layout; the width is the greatest that is proved, unless given."""
-    found = width if width is not None else vector_width(e, region, layout)
-    return Access(e, region, layout, found, chunks(layout, found, e.out))
+    elements = width if width is not None else vector_width(e, region, layout)
+    return Access(e, region, layout, elements, chunks(layout, elements, e.out))
 
 
 def is_row(memory: Memory) -> bool:
@@ -205,18 +205,18 @@ def pointer(e: Emission, memory: Memory) -> str:
 def load(e: Emission, s: ins.Load) -> None:
     """A tile from global or shared memory."""
     tile = e.new(s.out, zero=True)
-    found = access(e, s.region, tile.layout)
+    source = access(e, s.region, tile.layout)
     fill = "" if s.other is None else e.scalar(s.other)
-    with loops(e.out, found.runs):
-        inside = found.inside()
+    with loops(e.out, source.runs):
+        inside = source.inside()
         if inside:
             with e.out.block(f"if ({inside})"):
-                _load_chunk(e, found, tile)
+                _load_chunk(e, source, tile)
             if fill:
-                with e.out.block("else"), e.out.loop("j", found.width):
-                    e.out.line(tile.write(add(found.runs.element, "j"), fill))
+                with e.out.block("else"), e.out.loop("j", source.width):
+                    e.out.line(tile.write(add(source.runs.element, "j"), fill))
         else:
-            _load_chunk(e, found, tile)
+            _load_chunk(e, source, tile)
 
 
 def _load_chunk(e: Emission, found: Access, tile: Tile) -> None:
@@ -257,15 +257,15 @@ def set_code(tile: Tile, i: str, raw: str, dtype: DType) -> str:
 def store(e: Emission, s: ins.Store) -> None:
     """A tile to global or shared memory."""
     tile = e.tile(s.x)
-    found = access(e, s.region, tile.layout)
+    target = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)
-    with e.exchanging(found.memory), loops(e.out, found.runs):
-        inside = " && ".join(p for p in (once, found.inside()) if p)
+    with e.exchanging(target.memory), loops(e.out, target.runs):
+        inside = " && ".join(p for p in (once, target.inside()) if p)
         if inside:
             with e.out.block(f"if ({inside})"):
-                store_chunk(e, found, tile)
+                store_chunk(e, target, tile)
         else:
-            store_chunk(e, found, tile)
+            store_chunk(e, target, tile)
     announce(e, s.region.memory)
 
 

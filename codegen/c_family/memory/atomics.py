@@ -20,17 +20,17 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
     if dtype.name not in _ADDED:
         raise unsupported(f"atomic additions of {dtype}", "add in an i32 or f32 tensor")
     paired = s.out is None and dtype.name in _PAIRS and vector_width(e, s.region, tile.layout) > 1
-    found = access(e, s.region, tile.layout, 2 if paired else 1)
+    target = access(e, s.region, tile.layout, 2 if paired else 1)
     out = e.new(s.out, zero=True) if s.out is not None else None
     once = first_copy(tile.layout)
     if s.is_counter:  # a counter orders what the block wrote before and reads after
         e.out.line("__threadfence();")
         e.barrier()
-    with e.exchanging(found.memory), loops(e.out, found.runs):
-        inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
-        element = found.runs.element
+    with e.exchanging(target.memory), loops(e.out, target.runs):
+        inside = " && ".join(p for p in (once, target.inside()) if p) or "true"
+        element = target.runs.element
         with e.out.block(f"if ({inside})"):
-            to = f"{pointer(e, found.memory)} + {found.address()}"
+            to = f"{pointer(e, target.memory)} + {target.address()}"
             if paired:
                 call = f"atomic_add_{dtype.name}x2({to}, {tile.name}[({element}) / 2])"
             else:

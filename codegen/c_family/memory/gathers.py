@@ -72,21 +72,21 @@ def gather(e: Emission, s: ins.Gather) -> None:
     """Rows by index."""
     ids = _ids_tile(e, s.ids, s.out.type.shape, s.axis, s.out)
     tile = e.new(s.out, zero=True)
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
+    parts = chunks(tile.layout, 1, e.out)
+    with loops(e.out, parts):
         at = [
-            add(e.bases.base(tile.layout, a), found.offset(a)) or "0"
+            add(e.bases.base(tile.layout, a), parts.offset(a)) or "0"
             for a in range(tile.layout.rank)
         ]
         where, inside = _gather_address(
-            e, s.region, tile, at, ids.read(found.element), s.axis, s.ids.type.rank
+            e, s.region, tile, at, ids.read(parts.element), s.axis, s.ids.type.rank
         )
         memory = s.region.memory
         raw = f"({pointer(e, memory)})[{where}]"
         if is_row(memory):
             raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {where})"
         e.out.line(
-            f"if ({inside}) {{ {set_code(tile, found.element, raw, s.region.memory.dtype)} }}"
+            f"if ({inside}) {{ {set_code(tile, parts.element, raw, s.region.memory.dtype)} }}"
         )
 
 
@@ -95,21 +95,21 @@ def scatter(e: Emission, s: ins.Scatter) -> None:
     memory = s.region.memory
     ids = _ids_tile(e, s.ids, s.x.type.shape, s.axis, s.x)
     tile = e.tile(s.x)
-    found = chunks(tile.layout, 1, e.out)
+    parts = chunks(tile.layout, 1, e.out)
     once = first_copy(tile.layout)
-    with e.exchanging(s.region.memory), loops(e.out, found):
+    with e.exchanging(s.region.memory), loops(e.out, parts):
         at = [
-            add(e.bases.base(tile.layout, a), found.offset(a)) or "0"
+            add(e.bases.base(tile.layout, a), parts.offset(a)) or "0"
             for a in range(tile.layout.rank)
         ]
         where, inside = _gather_address(
-            e, s.region, tile, at, ids.read(found.element), s.axis, s.ids.type.rank
+            e, s.region, tile, at, ids.read(parts.element), s.axis, s.ids.type.rank
         )
         condition = " && ".join(c for c in (once, inside) if c)
-        stored = f"({memory_type(memory.dtype)}){code(tile, found.element)}"
+        stored = f"({memory_type(memory.dtype)}){code(tile, parts.element)}"
         line = f"({pointer(e, memory)})[{where}] = {stored};"
         if is_row(memory):
-            line = store_codes(e, memory, 1, where, tile, found.element)
+            line = store_codes(e, memory, 1, where, tile, parts.element)
         e.out.line(f"if ({condition}) {line}")
 
 

@@ -46,16 +46,16 @@ def store(e: Emission, s: ins.Store) -> None:
         whole //= 2
     in_bytes = whole * bits % 8 == 0
     width = whole if in_bytes else next(n for n in range(min(run, _LONGEST), 0, -1) if run % n == 0)
-    found = access(e, region, tile.layout, width)
+    target = access(e, region, tile.layout, width)
     once = first_copy(tile.layout)
-    with loops(e.out, found.runs):
+    with loops(e.out, target.runs):
         axes = len(region.axes) if in_bytes else len(region.axes) - 1
-        inside = " && ".join(p for p in (once, found.inside(axes)) if p)
+        inside = " && ".join(p for p in (once, target.inside(axes)) if p)
         with e.out.block(f"if ({inside})" if inside else ""):
             if in_bytes:
-                _store_bytes(e, found, tile)
+                _store_bytes(e, target, tile)
             else:
-                _store_bits(e, found, tile)
+                _store_bits(e, target, tile)
 
 
 def _store_bytes(e: Emission, found: Access, tile: Tile) -> None:

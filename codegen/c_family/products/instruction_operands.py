@@ -219,7 +219,7 @@ def _meetings(c: Layout, atom: Layout, a: Operand, b: Operand) -> list[Meeting]:
         for i, (row, column) in enumerate(zip(lying.rows, across.rows, strict=True))
     }
     at = atom.table()
-    found: list[Meeting] = []
+    meetings: list[Meeting] = []
     for rows in _groups(a):
         to_row = _places(rows, a.slots.line)
         for column in b.lines:
@@ -230,12 +230,12 @@ def _meetings(c: Layout, atom: Layout, a: Operand, b: Operand) -> list[Meeting]:
             ]
             whole = tuple(r for r in registers if r is not None)
             if len(whole) == len(registers):
-                found.append((rows, column, whole))
+                meetings.append((rows, column, whole))
             elif whole:
                 raise Mismatch("the accumulator is not spread over the lanes as the operands are")
-    if {r for _, _, registers in found for r in registers} != set(range(c.locals)):
+    if {r for _, _, registers in meetings for r in registers} != set(range(c.locals)):
         raise Mismatch("the warps do not hold the operands of the accumulators that they have")
-    return found
+    return meetings
 
 
 def _groups(a: Operand) -> list[tuple[bytes, ...]]:

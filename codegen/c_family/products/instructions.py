@@ -59,5 +59,5 @@ def _ctype(tile: Tile) -> str:
 
 def _run(rows: Sequence[Sequence[int]]) -> bool:
     """Whether every step's registers follow one another."""
-    found = np.array(rows)
-    return bool((found == found[:, :1] + np.arange(found.shape[1])).all())
+    numbers = np.array(rows)
+    return bool((numbers == numbers[:, :1] + np.arange(numbers.shape[1])).all())

@@ -72,11 +72,11 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
     a, b = (transposed(t) if swapped else t for t in tiles)
     per = elements_in_register(a.dtype)
     c_layout = transposed(tile_of(s.out, "")).layout if swapped else tile_of(s.out, "").layout
-    found = plan(a.layout, b.layout, c_layout, _layouts(atom), per)
+    planned = plan(a.layout, b.layout, c_layout, _layouts(atom), per)
     once = added_after_loop(e, s)
     choice = None
     if deferred is not None:
-        choice = choose(e.deferred[deferred], deferred, found, deferred is left, once=once)
+        choice = choose(e.deferred[deferred], deferred, planned, deferred is left, once=once)
     if deferred is not None:
         if choice is None:
             tile = e.tile(deferred)
@@ -92,13 +92,15 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
         if s.acc is not None:
             control.copy(e, out, e.tile(s.acc))
     c = transposed(out) if swapped else out
-    a = a if found.gather_a is None else gather(e.out, a, found.gather_a)
-    b = b if found.gather_b is None else gather(e.out, b, found.gather_b)
+    a = a if planned.gather_a is None else gather(e.out, a, planned.gather_a)
+    b = b if planned.gather_b is None else gather(e.out, b, planned.gather_b)
     call = Call(name_of(atom, a.dtype.name, b.dtype.name), a, b, c, per)
     if choice is not None and deferred is not None:
-        emit_scaled(e, call, found, choice, e.deferred[deferred].bits, deferred is left, once=once)
+        emit_scaled(
+            e, call, planned, choice, e.deferred[deferred].bits, deferred is left, once=once
+        )
     else:
-        emit_calls(e.out, call, found.steps)
+        emit_calls(e.out, call, planned.steps)
 
 
 def transposed(x: Tile) -> Tile:
@@ -110,11 +112,11 @@ def transposed(x: Tile) -> Tile:
 def emit_product(out: Writer, atom: Atom, a: Tile, b: Tile, c: Tile) -> None:
     """The instructions of c += a b. Mismatch where the layouts do not fit the atom."""
     per = elements_in_register(a.dtype)
-    found = plan(a.layout, b.layout, c.layout, _layouts(atom), per)
-    a = a if found.gather_a is None else gather(out, a, found.gather_a)
-    b = b if found.gather_b is None else gather(out, b, found.gather_b)
+    planned = plan(a.layout, b.layout, c.layout, _layouts(atom), per)
+    a = a if planned.gather_a is None else gather(out, a, planned.gather_a)
+    b = b if planned.gather_b is None else gather(out, b, planned.gather_b)
     function = name_of(atom, a.dtype.name, b.dtype.name)
-    emit_calls(out, Call(function, a, b, c, per), found.steps)
+    emit_calls(out, Call(function, a, b, c, per), planned.steps)
 
 
 def _layouts(atom: Atom) -> tuple[Layout, Layout, Layout]:

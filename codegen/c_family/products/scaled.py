@@ -115,8 +115,8 @@ def choose(deferred: Deferred, to: Value, found: Plan, left: bool, *, once: bool
 
 def _used(group: Group, left: bool, classes: tuple[int, ...]) -> set[Pattern]:
     """The patterns of all steps of a group: each adds up in registers of its own."""
-    found = (_pattern(step, left, classes) for iteration in group.steps for step in iteration)
-    return {p for p in found if p is not None}
+    patterns = (_pattern(step, left, classes) for iteration in group.steps for step in iteration)
+    return {p for p in patterns if p is not None}
 
 
 def _pattern(step: Step, left: bool, classes: tuple[int, ...]) -> Pattern | None:
@@ -145,11 +145,11 @@ def added_after_loop(e: Emission, s: ins.Dot) -> bool:
 
 def _chain(e: Emission, loop: ins.For, name: Value | Var) -> list[ins.Dot]:
     """The products of a loop's own body, each the only reader of the one before, that add to a tile."""
-    found: list[ins.Dot] = []
+    dots: list[ins.Dot] = []
     while isinstance(name, Value) and (dot := _added_to(e, loop, name)) is not None:
-        found.append(dot)
+        dots.append(dot)
         name = dot.out
-    return found
+    return dots
 
 
 def _added_to(e: Emission, loop: ins.For, value: Value) -> ins.Dot | None:
@@ -194,14 +194,14 @@ def _offset_of(group: Group, j: int, pattern: Pattern, classes: tuple[int, ...])
 
 def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Offset, list[Step]]:
     """The steps that give each offset once; those of all tiles of columns are the same."""
-    found: dict[_Offset, list[Step]] = {}
+    steps: dict[_Offset, list[Step]] = {}
     for group in groups:
         for pattern in sorted(_used(group, True, classes)):
             for j in range(len(group.steps[0])):
                 iterations = [iteration[j] for iteration in group.steps]
                 own = [s for s in iterations if _pattern(s, True, classes) == pattern]
-                found.setdefault(_offset_of(group, j, pattern, classes), own)
-    return found
+                steps.setdefault(_offset_of(group, j, pattern, classes), own)
+    return steps
 
 
 def _emit_offsets(

@@ -38,15 +38,15 @@ def dot(e: Emission, s: ins.Dot) -> None:
             "#pragma unroll 4"
         )  # all iterations' operands at once would be too many registers
         with e.out.block(f"for (int j = 0; j < {bound}; ++j)"):
-            found = chunks(out.layout, 1, e.out)
-            with loops(e.out, found):
+            parts = chunks(out.layout, 1, e.out)
+            with loops(e.out, parts):
                 at = [
-                    add(e.bases.base(out.layout, d), found.offset(d)) for d in range(len(batch) + 2)
+                    add(e.bases.base(out.layout, d), parts.offset(d)) for d in range(len(batch) + 2)
                 ]
                 z = _linear([f"({x})" for x in at[:-2]], batch)
                 x = f"{left}[(({z}) * {m} + {at[-2]}) * {slab} + j]"
                 y = f"{right}[(({z}) * {slab} + j) * {n} + {at[-1]}]"
-                i = found.element
+                i = parts.element
                 if ctype == "int":
                     total = f"(unsigned){out.name}[{i}] + (unsigned){x} * (unsigned){y}"
                     e.out.line(f"{out.name}[{i}] = (int)({total});")
@@ -71,16 +71,16 @@ def _spill(e: Emission, x: Tile, cells: str, axis: int, k0: str, slab: int) -> N
     """Write the part of an operand whose inner index is in this slab."""
     shape = list(x.layout.shape)
     inner = len(shape) + axis
-    found = chunks(x.layout, 1, e.out)
+    parts = chunks(x.layout, 1, e.out)
     shape[inner] = slab
     once = first_copy(x.layout)
-    with loops(e.out, found):
-        at = [add(e.bases.base(x.layout, d), found.offset(d)) or "0" for d in range(len(shape))]
+    with loops(e.out, parts):
+        at = [add(e.bases.base(x.layout, d), parts.offset(d)) or "0" for d in range(len(shape))]
         e.out.line(f"const int j = {at[inner]} - {k0};")
         at[inner] = "j"
         where = _linear([f"({t})" for t in at], shape)
         conditions = " && ".join(c for c in (once, f"j >= 0 && j < {slab}") if c)
-        e.out.line(f"if ({conditions}) {cells}[{where}] = {x.read(found.element)};")
+        e.out.line(f"if ({conditions}) {cells}[{where}] = {x.read(parts.element)};")
 
 
 def _linear(at: list[str], shape: list[int]) -> str:

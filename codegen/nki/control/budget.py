@@ -7,7 +7,7 @@ what is left of the body keeps to the budget, where their slices are such as a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from math import prod
 
 from dslc.compiler.dtypes import INDEX
@@ -32,10 +32,11 @@ def machine_counters(kernel: Kernel) -> set[ex.Var]:
     found: set[ex.Var] = set()
     while True:
         total = prod(n for _, n in loops) * instructions(body)
-        for var, trips in loops:
+        # A slice that begins at a register is transposed by way of a copy in HBM.
+        for var, trips in sorted(loops, key=lambda loop: _begins_transposed(kernel, loop[0])):
             if total <= BUDGET:
                 return found
-            if trips > 1 and _may_be_counted(kernel, var):
+            if trips > 1 and _may_be_counted(kernel, var, found):
                 found.add(var)
                 total //= trips
         inner = [s for s in body if isinstance(s, ins.For)]
@@ -73,11 +74,11 @@ def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
     return 1 if found is None else max(1, len(found))  # not known: unrolled in tracing
 
 
-def _may_be_counted(kernel: Kernel, var: ex.Var) -> bool:
-    """Whether a register can count the loop: it begins slices, and nothing that tracing decides."""
+def _may_be_counted(kernel: Kernel, var: ex.Var, others: Set[ex.Var]) -> bool:
+    """Whether a register can count the loop: it begins slices beside no `others`, nothing else."""
     for stmt in walk(kernel.body):
         for region, value in _accesses(stmt):
-            if not all(_begins(a.start, var, a.step) for a in region.axes):
+            if not all(_begins(a.start, var, a.step, others) for a in region.axes):
                 return False
             begun = any(var in ex.free_vars(a.start) for a in region.axes)
             if begun and not _in_order(region, value):
@@ -89,17 +90,38 @@ def _may_be_counted(kernel: Kernel, var: ex.Var) -> bool:
     return True
 
 
+def _begins_transposed(kernel: Kernel, var: ex.Var) -> bool:
+    """Whether the counter begins a slice that the DMA engines transpose."""
+    return any(
+        isinstance(stmt, ins.Load)
+        and value is not None
+        and value.type.layout is not None
+        and _transposed(value)
+        and any(var in ex.free_vars(a.start) for a in region.axes)
+        for stmt in walk(kernel.body)
+        for region, value in _accesses(stmt)
+    )
+
+
+def _transposed(value: Value) -> bool:
+    assert value.type.layout is not None
+    place = placement_of(value.type.layout)
+    columns = place is not None and place.axis == 1
+    return value.type.rank == 2 and columns and value.type.dtype.bits == 16
+
+
 def _accesses(stmt: Stmt) -> Iterator[tuple[Region, Value | None]]:
     for region in regions(stmt):
         value = getattr(stmt, "out", None) or getattr(stmt, "x", None)
         yield region, value if isinstance(value, Value) else None
 
 
-def _begins(start: ex.Expr, var: ex.Var, step: int) -> bool:
+def _begins(start: ex.Expr, var: ex.Var, step: int, others: Set[ex.Var]) -> bool:
+    """Whether a start is the counter, and no other register besides."""
     if var not in ex.free_vars(start):
         return True
     rest = simplify(ex.Binary("sub", start, var, INDEX))
-    return step == 1 and var not in ex.free_vars(rest)
+    return step == 1 and var not in ex.free_vars(rest) and not others & set(ex.free_vars(rest))
 
 
 def _in_order(region: Region, value: Value | None) -> bool:
@@ -111,5 +133,4 @@ def _in_order(region: Region, value: Value | None) -> bool:
     rank = value.type.rank
     if place is None or place.axis is None or place.run > 1 or rank < 1:
         return False
-    transposed = rank == 2 and place.axis == 1 and value.type.dtype.bits == 16
-    return place.axis == 0 or transposed
+    return place.axis == 0 or _transposed(value)

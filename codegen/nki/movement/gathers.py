@@ -10,7 +10,8 @@ from dataclasses import replace
 from math import prod
 
 from dslc.codegen.nki.emission import Emission, Emit
-from dslc.codegen.nki.movement.accesses import Span, scratch, slice_of, span_of, write
+from dslc.codegen.nki.movement.accesses import scratch, write
+from dslc.codegen.nki.movement.spans import Span, registered, slices, span_of
 from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, TileType, Value
@@ -105,9 +106,9 @@ def _transfer(
         for i, (a, extent) in enumerate(zip(region.axes, region.memory.shape, strict=True))
         if i != axis
     ]
-    outer = [slice_of(e, s) for s in spans]
-    outer.insert(axis, f"nl.ds({row}, 1)")
-    tensor = f"{e.memories[region.memory]}[{', '.join(outer)}]"
+    outer = list(spans)
+    outer.insert(axis, Span(0, registered(e, row), 1, "0", "1", 1, clipped=False))
+    tensor = slices(e, region.memory, outer)
     kept = [
         s for i, s in enumerate(_with_gap(spans, axis)) if i != axis and not region.axes[i].dropped
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dslc.codegen.nki.emission import Emission
-from dslc.codegen.nki.movement.accesses import read
+from dslc.codegen.nki.movement.accesses import read, staged
 from dslc.codegen.nki.movement.stacks import may_stack, stack
 from dslc.codegen.nki.products.product_pieces import Operand, Part, Pieces
 from dslc.codegen.nki.tile_values import TileValue
@@ -51,6 +51,7 @@ def _column_block(e: Emission, side: Operand, start: int, width: int) -> TileVal
     if may_stack(e, region, made):
         stack(e, region, made)
         return made
+    region = staged(e, region, made)
     with e.filled(made) as at:
         read(e, region, made, at, load.other)
     return made

@@ -1,4 +1,4 @@
-"""DSL078x and DSL079x: files of tensors, quantisation and packs."""
+"""DSL078x and DSL079x: files of tensors, checkpoints, quantisation and packs."""
 
 ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0780": (
@@ -39,6 +39,67 @@ The file is right, but the tensor's elements are packed in a way that has no arr
 
 Wrong: a tensor of dtype F4 as an input.
 Right: the same numbers stored as U8 codes, one a byte.
+""",
+    ),
+    "DSL0784": (
+        "a file that is no GGUF file",
+        """
+A GGUF file is a header, key-value pairs, descriptions of tensors and their data. This one ends early,
+promises more than it holds, or has values of no known type; the message names the byte.
+
+Wrong: the first half of model.gguf.
+Right: the whole file, of version 2 or 3, little-endian; compare its size or checksum.
+""",
+    ),
+    "DSL0785": (
+        "parts of a checkpoint that do not fit each other",
+        """
+A quantised weight consists of several tensors (codes, scales, zero points), and a model of several
+files with an index and config.json. One of them is missing, or its shape is not what the others ask
+for.
+
+Wrong: a folder with model-00001-of-00002.safetensors alone.
+Right: every file that model.safetensors.index.json names, and config.json.
+""",
+    ),
+    "DSL0786": (
+        "a quantisation that is not read",
+        """
+The checkpoint is of a format, or has a form of one, that there is no reader for. docs/checkpoints.md
+lists those that are read.
+
+Wrong: a GGUF file with tensors of IQ2_XXS.
+Right: the same model in Q4_K, or its float weights and `dslc.quantize`.
+""",
+    ),
+    "DSL0787": (
+        "a model that is not built",
+        """
+A checkpoint's config.json, or GGUF's metadata, says what the model is made of. Its family or one of
+its parts is not among those that `dslc.models` builds, or a size is missing. Its weights can be read
+all the same (`dslc.checkpoints`).
+
+Wrong: dslc generate whisper-small
+Right: dslc generate Llama-3.2-1B
+""",
+    ),
+    "DSL0788": (
+        "a prompt that does not fit",
+        """
+A prompt has at least one token, all of them the model's, and there is room in its caches for them and
+for the new ones.
+
+Wrong: dslc generate MODEL -p TEXT -n 5000 --length 4096
+Right: dslc generate MODEL -p TEXT -n 1000 --length 4096
+""",
+    ),
+    "DSL0789": (
+        "a text without a tokenizer",
+        """
+A text becomes tokens by the checkpoint's tokenizer.json, which the package `tokenizers` reads.
+
+Wrong: dslc generate model.gguf -p TEXT      without tokenizer.json beside it
+Right: dslc generate model.gguf --ids 1,306,4658
 """,
     ),
     "DSL0790": (

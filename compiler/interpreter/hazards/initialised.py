@@ -28,9 +28,9 @@ class Initialised(Observer):
 
     def read(self, turn: Turn, window: Window, site: Site) -> None:
         """DSL0603 where an element was never written."""
-        found = self.written[window.index]
-        if not found.all():
-            raise self._unwritten(turn, window.element(~np.asarray(found)), site)
+        written = self.written[window.index]
+        if not written.all():
+            raise self._unwritten(turn, window.element(~np.asarray(written)), site)
 
     def write(self, turn: Turn, window: Window, site: Site) -> None:
         """The elements are written now."""

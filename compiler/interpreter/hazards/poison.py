@@ -21,14 +21,14 @@ from dslc.compiler.ir import instructions as ins
 def reached(body: Sequence[ins.Stmt]) -> frozenset[Value]:
     """The tiles of a body that may hold undefined elements."""
     moves = list(_moves(body))
-    found: set[Value] = set()
+    values: set[Value] = set()
     while True:
         more = {
-            out for out, sources in moves if out not in found and (not sources or found & sources)
+            out for out, sources in moves if out not in values and (not sources or values & sources)
         }
         if not more:
-            return frozenset(found)
-        found |= more
+            return frozenset(values)
+        values |= more
 
 
 def _moves(body: Sequence[ins.Stmt]) -> Iterator[tuple[Value, set[Value]]]:
@@ -104,11 +104,11 @@ def carry(
 
     def carried(f: Frame) -> None:
         step(f)
-        found = [None if m is None else f[m] for m in masks]
-        if all(m is None for m in found):
+        masked = [None if m is None else f[m] for m in masks]
+        if all(m is None for m in masked):
             f[slot] = None
             return
-        parts = [c if m is None else m for m, c in zip(found, clear, strict=True)]
+        parts = [c if m is None else m for m, c in zip(masked, clear, strict=True)]
         f[slot] = _some(function(*parts))
 
     return carried

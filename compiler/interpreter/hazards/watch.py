@@ -64,15 +64,15 @@ def watch_buffer(scope: Scope, tensor: Tensor, turn: Turn) -> None:
         more.append(Flights(memory, tensor.shape))
     # Phases order what fills and reads a paced ring: reads that go on are seen as flights.
     if memory.place is Place.SHARED and uses.explicit and memory not in uses.paced:
-        found = turn.hazards.get(memory)
-        if found is None or found.shape != tensor.shape:
-            found = turn.hazards[memory] = Barriers.fresh(memory, tensor.shape, scope.sites)
+        watched = turn.hazards.get(memory)
+        if watched is None or watched.shape != tensor.shape:
+            watched = turn.hazards[memory] = Barriers.fresh(memory, tensor.shape, scope.sites)
         if memory.offset is not None:
             spans = byte_spans(memory, tensor.shape)
             for other, there in turn.hazards.items():
                 if other is not memory and other.offset is not None:
-                    found.follow(there, turn, spans, byte_spans(other, there.shape))
-        more.append(found)
+                    watched.follow(there, turn, spans, byte_spans(other, there.shape))
+        more.append(watched)
     tensor.observers = (*more, *tensor.observers)
 
 

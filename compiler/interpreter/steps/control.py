@@ -76,9 +76,9 @@ def compile_flow(scope: Scope, body: Sequence[ins.Stmt]) -> Flow:
 
     def block(f: Frame) -> Generator[Blocked, None, None]:
         for may_wait, step in parts:
-            found = step(f)
-            if may_wait and found is not None:
-                yield from found
+            result = step(f)
+            if may_wait and result is not None:
+                yield from result
 
     return block
 

@@ -85,8 +85,8 @@ def evaluate(
         case Const(value):
             return value
         case Var():
-            found = known.get(expr)
-            return found.value if isinstance(found, Const) else None
+            simple = known.get(expr)
+            return simple.value if isinstance(simple, Const) else None
         case Binary(op, a, b):
             x, y = evaluate(a, known, read), evaluate(b, known, read)
             return None if x is None or y is None else fold.fold_binary(op, x, y, a.dtype)

@@ -186,8 +186,23 @@ def _split(x: Array) -> tuple[Array, Array]:
     return high, x - high
 
 
+_SPLITTABLE = 2.0**990
+_DOWN = 2.0**-64
+
+
 def _fma_double(x: Array, y: Array, z: Array) -> Any:
-    """Boldo and Melquiond's emulation: exact unless parts underflow, x * y + z if one overflows."""
+    """Boldo and Melquiond's emulation: exact unless parts underflow.
+
+    Numbers that cannot be split are made smaller first, and the sum with them. Where the result
+    overflows it is x * y + z.
+    """
+    great_x, great_y = (np.isfinite(v) & (np.abs(v) > _SPLITTABLE) for v in (x, y))
+    great = great_x | great_y
+    if np.any(great):
+        down = np.where(great, _DOWN, 1.0)
+        x_down, y_down = np.where(great_x, x * _DOWN, x), np.where(great_y, y * _DOWN, y)
+        found = _fma_double(x_down, y_down, z * down) / down
+        return np.where(np.isfinite(found), found, x * y + z)
     high = np.asarray(x * y)
     (xh, xl), (yh, yl) = _split(x), _split(y)
     low = ((xh * yh - high) + xh * yl + xl * yh) + xl * yl

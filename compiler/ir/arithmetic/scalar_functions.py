@@ -125,8 +125,8 @@ class _Writer:
         body = "".join(f"    {line}\n" for line in self.lines)
         space = dict(self.constants)
         exec(compile(f"def scalar(f):\n{body}    return {result}\n", "<scalar>", "exec"), space)
-        found: Callable[[Frame], Any] = space["scalar"]
-        return found
+        scalar: Callable[[Frame], Any] = space["scalar"]
+        return scalar
 
     def operand(self, expr: ex.Expr) -> str:
         """The text that stands for an expression; its operands are written first, without recursion."""

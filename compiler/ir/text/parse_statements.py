@@ -24,11 +24,11 @@ class StatementReader(TypeReader):
         """The statements up to a closing brace or a yield."""
         cursor = self.cursor
         cursor.lines()
-        found: list[Stmt] = []
+        body: list[Stmt] = []
         while cursor.token.text not in ("}", "yield"):
-            found.append(self._statement())
+            body.append(self._statement())
             cursor.end_line()
-        return tuple(found)
+        return tuple(body)
 
     def _statement(self) -> Stmt:
         cursor = self.cursor
@@ -272,11 +272,11 @@ class StatementReader(TypeReader):
         inits: list[Use],
         yields: tuple[Use, ...],
     ) -> tuple[Carried, ...]:
-        found: list[Carried] = []
+        carried: list[Carried] = []
         for (token, given), inner, init, yielded in zip(named, inners, inits, yields, strict=True):
             type_ = given or (inner.type if isinstance(inner, Value) else inner.dtype)
-            found.append(Carried(self._define(token, type_), inner, init, yielded))
-        return tuple(found)
+            carried.append(Carried(self._define(token, type_), inner, init, yielded))
+        return tuple(carried)
 
     def _block(self, handed: int) -> tuple[Body, tuple[Use, ...]]:
         """A body between braces and the values that it yields, as many as are handed on."""

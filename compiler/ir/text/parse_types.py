@@ -76,10 +76,10 @@ class TypeReader(Scope):
 
     def layout(self) -> Layout:
         """A layout between backquotes."""
-        found = self._layout()
-        if found is None:
+        parsed = self._layout()
+        if parsed is None:
             raise self.cursor.fail("a layout")
-        return found
+        return parsed
 
     def _layout(self) -> Layout | None:
         token = self.cursor.token

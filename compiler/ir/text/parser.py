@@ -27,19 +27,19 @@ from dslc.compiler.ir.values import Memory
 def parse_program(text: str, file: str = "<ir>") -> TileProgram:
     """The one kernel of the text, or its program. DSL04xx where the text is malformed."""
     cursor = Cursor(text, file)
-    found: dict[str, Kernel] = {}
+    kernels: dict[str, Kernel] = {}
     cursor.lines()
     while cursor.token.text == "kernel":
         token = cursor.following
         kernel = _KernelReader(cursor).kernel()
-        if kernel.name in found:
+        if kernel.name in kernels:
             raise cursor.defined_twice(token)
-        found[kernel.name] = kernel
+        kernels[kernel.name] = kernel
     program: TileProgram
-    if found and len(found) == 1 and cursor.token.kind == "end":
-        (program,) = found.values()
+    if kernels and len(kernels) == 1 and cursor.token.kind == "end":
+        (program,) = kernels.values()
         return program
-    program = _KernelReader(cursor).program(found)
+    program = _KernelReader(cursor).program(kernels)
     cursor.take("end", "the end of the text")
     return program
 
@@ -93,13 +93,13 @@ class _KernelReader(StatementReader):
         return Program(name, params, dims, buffers, tuple(calls), fixed, doc, loc, packed, requires)
 
     def _requirements(self) -> tuple[Requirement, ...]:
-        found: list[Requirement] = []
+        requirements: list[Requirement] = []
         while self._header("require"):
             condition = self.expr()
             self.cursor.expect(",")
-            found.append(Requirement(condition, self.cursor.string(), self.at()))
+            requirements.append(Requirement(condition, self.cursor.string(), self.at()))
             self.cursor.end_line()
-        return tuple(found)
+        return tuple(requirements)
 
     def _head(self) -> tuple[str, tuple[Var, ...], tuple[Param, ...], Loc | None]:
         cursor = self.cursor
@@ -146,11 +146,11 @@ class _KernelReader(StatementReader):
         return doc, self._numbers("fixed")
 
     def _packed_params(self) -> tuple[PackedParam, ...]:
-        found: list[PackedParam] = []
+        params: list[PackedParam] = []
         while self._header("packed"):
-            found.append(self.packed_param())
+            params.append(self.packed_param())
             self.cursor.end_line()
-        return tuple(found)
+        return tuple(params)
 
     def _rasterization(self) -> Expr | None:
         if not self._header("rasterize"):
@@ -177,20 +177,20 @@ class _KernelReader(StatementReader):
     def _numbers(self, word: str) -> tuple[tuple[str, int], ...]:
         if not self._header(word):
             return ()
-        found: list[tuple[str, int]] = []
-        while not found or self.cursor.accept(","):
+        numbers: list[tuple[str, int]] = []
+        while not numbers or self.cursor.accept(","):
             name = self.cursor.name("a name").text
             self.cursor.expect("=")
-            found.append((name, self.cursor.integer()))
+            numbers.append((name, self.cursor.integer()))
         self.cursor.end_line()
-        return tuple(found)
+        return tuple(numbers)
 
     def _declarations(self) -> tuple[Memory, ...]:
-        found: list[Memory] = []
+        memories: list[Memory] = []
         while self._header("memory"):
-            found.append(self.declaration())
+            memories.append(self.declaration())
             self.cursor.end_line()
-        return tuple(found)
+        return tuple(memories)
 
     def _grid(self) -> tuple[GridAxis, ...]:
         axes: list[GridAxis] = []

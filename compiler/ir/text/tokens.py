@@ -144,12 +144,12 @@ class Cursor:
 
     def until(self, close: str, item: Callable[[], T]) -> tuple[T, ...]:
         """Items with commas up to a closing bracket, which is taken."""
-        found: list[T] = []
+        items: list[T] = []
         while not self.accept(close):
-            if found:
+            if items:
                 self.expect(",")
-            found.append(item())
-        return tuple(found)
+            items.append(item())
+        return tuple(items)
 
     def deeper(self) -> None:
         """One level of nesting begins; too many are an error."""
@@ -184,7 +184,7 @@ class Cursor:
     def dtype(self) -> DType:
         """The name of a dtype."""
         token = self.name("a dtype")
-        found = parse_dtype(token.text)
-        if found is None:
+        parsed = parse_dtype(token.text)
+        if parsed is None:
             raise self.unknown("dtype", token, (d.name for d in all_dtypes()))
-        return found
+        return parsed

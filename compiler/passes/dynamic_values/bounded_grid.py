@@ -54,8 +54,8 @@ def _counted(kernel: Kernel) -> Kernel:
     if kernel.dims or not dynamic:
         return kernel
     asserted = [s.condition for s in kernel.body if isinstance(s, ins.Assert)]
-    found = touches(kernel)
-    stops = {a: _most(kernel, a, asserted, found) for a in dynamic}
+    touched = touches(kernel)
+    stops = {a: _most(kernel, a, asserted, touched) for a in dynamic}
     body = kernel.body
     for axis in dynamic:
         before = ex.Binary("lt", axis.var, axis.stop, BOOL)

@@ -78,9 +78,9 @@ class _OutOfBranches(Rewriter):
     def body(self, body: Body) -> Body:
         """A body, which may rely on what it asserts itself."""
         self._asserted.append([])
-        made = super().body(body)
+        statements = super().body(body)
         self._asserted.pop()
-        return made
+        return statements
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A branch and its loops, those of branches within it first."""
@@ -91,14 +91,16 @@ class _OutOfBranches(Rewriter):
                 self._asserted[-1].append(substitute(condition, self._lets))
             case ins.For():
                 self._counted.add(stmt.var)
-        made = self.rebuild(stmt)
-        if isinstance(made, ins.For) and any(map(_leaves, made.body)):
-            return (self._counted_loop(made),)
-        if not (isinstance(made, ins.If) and any(map(_leaves, (*made.then, *made.otherwise)))):
-            return (made,)
+        rebuilt = self.rebuild(stmt)
+        if isinstance(rebuilt, ins.For) and any(map(_leaves, rebuilt.body)):
+            return (self._counted_loop(rebuilt),)
+        if not (
+            isinstance(rebuilt, ins.If) and any(map(_leaves, (*rebuilt.then, *rebuilt.otherwise)))
+        ):
+            return (rebuilt,)
         condition = Var(fresh_name("taken", self._taken), BOOL)
-        told = ins.Let(condition, made.condition, loc=made.loc)
-        return (told, *_split(replace(made, condition=condition), condition, self._taken))
+        told = ins.Let(condition, rebuilt.condition, loc=rebuilt.loc)
+        return (told, *_split(replace(rebuilt, condition=condition), condition, self._taken))
 
     def _counted_loop(self, loop: ins.For) -> ins.For:
         """A loop over loops that read tensors, with the most iterations that it may have."""
@@ -110,8 +112,8 @@ class _OutOfBranches(Rewriter):
             return loop
         condition = Var(fresh_name("taken", self._taken), BOOL)
         told = ins.Let(condition, ex.Binary("lt", loop.var, loop.stop, BOOL), loc=loop.loc)
-        made = _guarded(loop, condition, self._taken, then=True)
-        return replace(made, stop=most, body=(told, *made.body))
+        guarded = _guarded(loop, condition, self._taken, then=True)
+        return replace(guarded, stop=most, body=(told, *guarded.body))
 
 
 def _guarded(loop: ins.For, condition: Var, taken: set[str], *, then: bool) -> ins.For:
@@ -197,8 +199,8 @@ class _Side:
 
     def _goes(self, stmt: Stmt) -> bool:
         """Whether a statement may run though the branch is not taken, and has all that it reads."""
-        made = {n for s in self.waiting for n in results(s)}
-        if any(n in made for use in uses_of(stmt) for n in names_in(use)):
+        waited_for = {n for s in self.waiting for n in results(s)}
+        if any(n in waited_for for use in uses_of(stmt) for n in names_in(use)):
             return False
         match stmt:
             case ins.Let(_, value):

@@ -147,9 +147,9 @@ class _Tiles(Rewriter):
         rebuilt = self.rebuild(stmt)
         if not isinstance(rebuilt, ins.For | ins.While):
             return (rebuilt,)
-        made = [self._given(c.inner, c.init) for c in rebuilt.carried]
-        carried = [replace(c, init=use) for c, (_, use) in zip(rebuilt.carried, made, strict=True)]
-        first = [s for s, _ in made if s is not None]
+        given = [self._given(c.inner, c.init) for c in rebuilt.carried]
+        carried = [replace(c, init=use) for c, (_, use) in zip(rebuilt.carried, given, strict=True)]
+        first = [s for s, _ in given if s is not None]
         return (*first, replace(rebuilt, carried=tuple(carried)))
 
     def _given(self, name: Name, use: Use) -> tuple[Stmt | None, Use]:
@@ -159,5 +159,5 @@ class _Tiles(Rewriter):
             return None, use
         dtype = tile.type.dtype
         value = use if use.dtype == dtype else ex.Convert(use, dtype)
-        made = Value(tile.type, tile.name)
-        return ins.Full(made, value), made
+        filled = Value(tile.type, tile.name)
+        return ins.Full(filled, value), filled

@@ -72,8 +72,10 @@ def _dynamic_counters(kernel: Kernel, dynamic: set[Name]) -> set[ex.Var]:
 
 
 def is_counted(start: ex.Expr, counters: Collection[ex.Var]) -> bool:
-    """Whether a start is a sum of counters and of what is known: their registers may begin a slice."""
+    """Whether a start is a counter, and what is known besides: its register may begin a slice."""
     mine = [v for v in ex.free_vars(start) if v in counters]
+    if len(mine) > 1:
+        return False
     if any(isinstance(n, ex.Read) for n in ex.walk(start)) or any(v.dtype != INDEX for v in mine):
         return False
     rest = start
@@ -94,16 +96,16 @@ class _Rows(Rewriter):
                 axis = self._axis(region)
                 if axis is not None:
                     ids, rows, shape = _by_rows(self._others_within(region, axis), axis)
-                    made = Value(replace(out.type, shape=shape), out.name)
-                    gather = ins.Gather(made, rows, ids, axis, loc=stmt.loc)
-                    return ins.Arange(ids), gather, ins.Reshape(out, made)
+                    gathered = Value(replace(out.type, shape=shape), out.name)
+                    gather = ins.Gather(gathered, rows, ids, axis, loc=stmt.loc)
+                    return ins.Arange(ids), gather, ins.Reshape(out, gathered)
             case ins.Store(region=region, x=x):
                 axis = self._axis(region)
                 if axis is not None:
                     ids, rows, shape = _by_rows(self._others_within(region, axis), axis)
-                    made = Value(replace(x.type, shape=shape), x.name)
-                    scatter = ins.Scatter(rows, ids, made, axis, loc=stmt.loc)
-                    return ins.Arange(ids), ins.Reshape(made, x), scatter
+                    gathered = Value(replace(x.type, shape=shape), x.name)
+                    scatter = ins.Scatter(rows, ids, gathered, axis, loc=stmt.loc)
+                    return ins.Arange(ids), ins.Reshape(gathered, x), scatter
             case ins.AtomicAdd(region=region, x=x, out=out) if self._axis(region) is not None:
                 before = out or Value(x.type, "before")
                 after = Value(x.type, "after")
@@ -116,13 +118,13 @@ class _Rows(Rewriter):
 
     def _axis(self, region: Region) -> int | None:
         """The axis along which rows go; None where only the machine clips none, or several of rows."""
-        found = self._clipped(region)
+        clipped = self._clipped(region)
         if region.memory.role is Role.BUFFER and self._every:
             return None
-        many = [k for k in found if self._every or region.axes[k].size > 1]
-        if not found or len(many) > 1 or region.memory.dtype.is_low_bit:
+        many = [k for k in clipped if self._every or region.axes[k].size > 1]
+        if not clipped or len(many) > 1 or region.memory.dtype.is_low_bit:
             return None
-        axis = many[0] if many else found[0]
+        axis = many[0] if many else clipped[0]
         return axis if region.axes[axis].step == 1 else None
 
     def _clipped(self, region: Region) -> list[int]:

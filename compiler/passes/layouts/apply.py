@@ -40,9 +40,9 @@ Wants = dict[Value, Layout]
 
 def apply(kernel: Kernel, solution: Solution) -> Kernel:
     """The kernel with a layout on every tile."""
-    found = _Applier(solution).kernel(kernel)
-    same = found.threads == solution.threads
-    return found if same else replace(found, threads=solution.threads)
+    laid_out = _Applier(solution).kernel(kernel)
+    same = laid_out.threads == solution.threads
+    return laid_out if same else replace(laid_out, threads=solution.threads)
 
 
 class _Demands:
@@ -98,9 +98,9 @@ class _Demands:
 
     def home(self, x: Value) -> Layout:
         """The layout in which a tile is made; a tile made as asked has this where none is asked."""
-        found = self.solution.layout(x)
-        if found is not None:
-            return found
+        layout = self.solution.layout(x)
+        if layout is not None:
+            return layout
         shape = x.type.shape
         return blocked(shape, self.solution.threads, vector_of(shape[-1], 32) if shape else 1)
 
@@ -143,17 +143,17 @@ class _Applier(Rewriter):
 
     def memory(self, memory: Memory) -> Memory:
         """On-chip buffers are in shared memory."""
-        found = super().memory(memory)
-        if found.role is Role.BUFFER and found.place is None:
-            found = self._memories[memory] = replace(found, place=Place.SHARED)
-        return found
+        rewritten = super().memory(memory)
+        if rewritten.role is Role.BUFFER and rewritten.place is None:
+            rewritten = self._memories[memory] = replace(rewritten, place=Place.SHARED)
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement with the conversions that it wants before it, and early ones after it."""
         outer, self.pending = self.pending, []
-        made = self._free(stmt) if self._is_free(stmt) else self._laid_out(stmt)
+        statements = self._free(stmt) if self._is_free(stmt) else self._laid_out(stmt)
         before, self.pending = self.pending, outer
-        return [*before, *made, *self._after(results(stmt))]
+        return [*before, *statements, *self._after(results(stmt))]
 
     def _is_free(self, stmt: Stmt) -> bool:
         return not self.solution.regions.free.isdisjoint(results(stmt))
@@ -162,14 +162,14 @@ class _Applier(Rewriter):
         """The statement once for each layout in which its tile is read."""
         (out,) = results(stmt)
         assert isinstance(out, Value)
-        made: list[Stmt] = []
+        statements: list[Stmt] = []
         versions: dict[Layout, Value] = {}
         for layout in self.demands.early.get(out, []):
             self.wants = self.demands.under(stmt, layout)
             versions[layout] = _laid(out, layout)
-            made.append(_giving(self.rebuild(stmt), out=versions[layout]))
+            statements.append(_giving(self.rebuild(stmt), out=versions[layout]))
         self.versions[out] = versions
-        return made
+        return statements
 
     def _laid_out(self, stmt: Stmt) -> list[Stmt]:
         self.wants = self.demands.of(stmt)
@@ -200,10 +200,10 @@ class _Applier(Rewriter):
         home = self.demands.home(out)
         if layout == home:
             return [rebuilt]
-        made = _laid(out, layout)
+        laid = _laid(out, layout)
         settled = self.versions[out][home]
-        self.versions[out][layout] = made
-        return [_giving(rebuilt, out=made), ins.ConvertLayout(settled, made, loc=stmt.loc)]
+        self.versions[out][layout] = laid
+        return [_giving(rebuilt, out=laid), ins.ConvertLayout(settled, laid, loc=stmt.loc)]
 
     def _after(self, names: Iterable[Name]) -> list[Stmt]:
         """The versions that stand right after these tiles."""
@@ -212,12 +212,12 @@ class _Applier(Rewriter):
             for layout in self.demands.early.get(name, []) if isinstance(name, Value) else ():
                 assert isinstance(name, Value)
                 self._version(name, layout)
-        made, self.pending = self.pending, outer
-        return made
+        pending, self.pending = self.pending, outer
+        return pending
 
     def nested(self, stmt: Stmt, which: int, handed_on: list[Use]) -> tuple[Body, list[Use]]:
         """A body; the versions that are made in it are its own."""
-        kept = {value: dict(found) for value, found in self.versions.items()}
+        kept = {value: dict(versions) for value, versions in self.versions.items()}
         outer, self.pending = self.pending, []
         body = self._after(inner_names(stmt)) if which == 0 else []
         for inner in bodies(stmt)[which]:

@@ -78,28 +78,30 @@ def find_regions(kernel: Kernel) -> Regions:
     """The regions in the order of their first tiles."""
     in_place = readable_in_place(kernel)
     bulk = bulk_stores(kernel) if in_place else frozenset()
-    found = Regions(in_place=in_place, bulk=bulk, packed=packed_freely(kernel))
-    found.sites.extend(find_sites(kernel))
-    for site in found.sites:
+    regions = Regions(in_place=in_place, bulk=bulk, packed=packed_freely(kernel))
+    regions.sites.extend(find_sites(kernel))
+    for site in regions.sites:
         for name in results(site.stmt):
             if isinstance(name, Value):
-                found.origin[name] = site
+                regions.origin[name] = site
         for name in inner_names(site.stmt):
             if isinstance(name, Value):
                 trips = _trip_count(site.stmt)
-                found.origin[name] = Site(site.stmt, site.weight * trips, (*site.loops, site.stmt))
-    for site in found.sites:
-        if _is_free(site.stmt, found.free):
-            found.free.update(v for v in results(site.stmt) if isinstance(v, Value))
-    groups = _Groups(found.free)
-    for value in found.origin:
+                regions.origin[name] = Site(
+                    site.stmt, site.weight * trips, (*site.loops, site.stmt)
+                )
+    for site in regions.sites:
+        if _is_free(site.stmt, regions.free):
+            regions.free.update(v for v in results(site.stmt) if isinstance(v, Value))
+    groups = _Groups(regions.free)
+    for value in regions.origin:
         groups.add(value)
-    for site in found.sites:
+    for site in regions.sites:
         for group in _joins(site.stmt):
             for other in group[1:]:
                 groups.join(group[0], other)
-    _number(found, groups)
-    return found
+    _number(regions, groups)
+    return regions
 
 
 def find_sites(kernel: Kernel) -> list[Site]:
@@ -135,8 +137,8 @@ def _sites(body: Body, weight: float, loops: tuple[Stmt, ...]) -> Iterator[Site]
 def _trip_count(stmt: Stmt) -> float:
     match stmt:
         case ins.For(start=start, stop=stop, step=step):
-            found = range_of(start, stop, step)
-            return _TRIPS if found is None else max(1, len(found))
+            numbers = range_of(start, stop, step)
+            return _TRIPS if numbers is None else max(1, len(numbers))
         case ins.While():
             return _TRIPS
     return 1

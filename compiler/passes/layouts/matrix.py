@@ -72,7 +72,7 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
     """The warp's atoms, and their swaps, that take the dtypes and whose tile divides the product's."""
     a, b = dot.a.type, dot.b.type
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
-    found: list[Atom] = []
+    fitting: list[Atom] = []
     for atom in target.atoms:
         if atom.a is None or atom.b is None or atom.threads != target.warp_size:
             continue
@@ -80,9 +80,9 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
             fits = m % way.m == 0 and n % way.n == 0 and k % way.k == 0
             fits = fits and (way.scaled > 0 or not dot.is_scaled)
             if fits and way.takes(a.dtype.name, b.dtype.name):
-                found.append(way)
-    deepest = max((atom.k for atom in found), default=0)
-    return [atom for atom in found if atom.k == deepest]
+                fitting.append(way)
+    deepest = max((atom.k for atom in fitting), default=0)
+    return [atom for atom in fitting if atom.k == deepest]
 
 
 def plans(
@@ -94,10 +94,10 @@ def plans(
     that are `in_place` may be read from shared memory.
     """
     given = dot.out.type.layout
-    found = _group_plans(dot, target, threads, in_place) if given is None else []
+    grouped = _group_plans(dot, target, threads, in_place) if given is None else []
     for atom in atoms_for(dot, target):
         if given is not None:
-            found += [_plan(dot, atom, given / atom.c)] if divisible(given, atom.c) else []
+            grouped += [_plan(dot, atom, given / atom.c)] if divisible(given, atom.c) else []
             continue
         *batch, m, n = dot.out.type.shape
         tiles = (*batch, m // atom.m, n // atom.n)
@@ -105,10 +105,10 @@ def plans(
         shares = _shares(warps, tiles)
         # Warps with copies of the whole product are of no use while others could share it.
         most = max(prod(s) for s in shares)
-        found += [
+        grouped += [
             _plan(dot, atom, _shared(tiles, s, warps // most)) for s in shares if prod(s) == most
         ]
-    return found
+    return grouped
 
 
 def _group_plans(
@@ -144,12 +144,12 @@ def _group_plans(
 
 def group_atom(dot: ins.Dot, target: Target, in_place: Mapping[Value, bool]) -> Atom | None:
     """The widest instruction of several warps that may compute a product; None where none may."""
-    found = None
+    widest = None
     for atom in target.atoms:
         for way in (atom, atom.swapped) if atom.b is None else ():
             if fits_unit(dot, way) and _finds_operands(dot, way, atom, in_place):
-                found = way
-    return found
+                widest = way
+    return widest
 
 
 def _finds_operands(dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value, bool]) -> bool:
@@ -191,12 +191,12 @@ def _shares(warps: int, tiles: tuple[int, ...]) -> list[tuple[int, ...]]:
     """How many warps stand along each axis: all ways with a power of two that divides the tiles."""
     if not tiles:
         return [()]
-    found: list[tuple[int, ...]] = []
+    shares: list[tuple[int, ...]] = []
     here = 1
     while warps % here == 0 and tiles[0] % here == 0:
-        found += [(here, *rest) for rest in _shares(warps // here, tiles[1:])]
+        shares += [(here, *rest) for rest in _shares(warps // here, tiles[1:])]
         here *= 2
-    return found
+    return shares
 
 
 def _shared(tiles: tuple[int, ...], share: tuple[int, ...], copies: int) -> Layout:

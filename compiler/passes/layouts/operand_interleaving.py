@@ -37,20 +37,20 @@ def interleaved(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> l
         return []
     assert plan.a is not None
     assert plan.b is not None
-    found: list[Plan] = []
+    plans: list[Plan] = []
     last = plan.c.rank - 1
     k = _digits(atom.a, 1, plan.a.shape[last] // atom.k, bits)
     if k is not None and _digits(atom.b, 0, plan.b.shape[last - 1] // atom.k, bits) == k:
         along_k = _interleaved(plan.a, last, k), _interleaved(plan.b, last - 1, k)
-        found.append(replace(plan, a=along_k[0], b=along_k[1], interleaved=(True, False)))
+        plans.append(replace(plan, a=along_k[0], b=along_k[1], interleaved=(True, False)))
     repeats = plan.c.shape[last] // atom.n
     columns = _digits(atom.c, 1, repeats, bits, n)
     if columns is not None and _digits(atom.b, 1, repeats, bits, n) == columns:
-        for p in (plan, *tuple(found)):
+        for p in (plan, *tuple(plans)):
             assert p.b is not None
             b, c = _interleaved(p.b, last, columns), _interleaved(p.c, last, columns)
-            found.append(replace(p, b=b, c=c, interleaved=(p.interleaved[0], True)))
-    return found
+            plans.append(replace(p, b=b, c=c, interleaved=(p.interleaved[0], True)))
+    return plans
 
 
 def _digits(layout: Layout, axis: int, repeats: int, bits: int, warps: int = 1) -> Digits | None:

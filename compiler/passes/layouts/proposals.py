@@ -28,7 +28,7 @@ class Proposals:
         operands' layouts are given as well: neither operand would change its order of k alone.
         """
         of = self.prices.regions.of
-        found: list[tuple[float, object, Assignment]] = []
+        priced: list[tuple[float, object, Assignment]] = []
         for site in self.prices.touching[region]:
             dot = site.stmt
             if not isinstance(dot, ins.Dot) or of[dot.out] is not region:
@@ -37,20 +37,20 @@ class Proposals:
                 given = {region: p.c}
                 if p.interleaved[0]:
                     given |= {of[x]: y for x, y in ((dot.a, p.a), (dot.b, p.b)) if y and x in of}
-                found.append(
+                priced.append(
                     (p.cycles * site.weight, (p.share, p.is_swapped, p.interleaved), given)
                 )
-        found.sort(key=lambda triple: triple[0])
-        return [(kind, given) for _, kind, given in found]
+        priced.sort(key=lambda triple: triple[0])
+        return [(kind, given) for _, kind, given in priced]
 
     def candidates(self, region: Region, chosen: Assignment) -> list[Layout]:
         """What may be best for a region while others are chosen."""
-        found = [
+        layouts = [
             layout
             for site in self.prices.touching[region]
             for layout in self._proposed(site, region, chosen)
         ]
-        return _once([*found, *self._memory_layouts(region)])
+        return _once([*layouts, *self._memory_layouts(region)])
 
     def _proposed(self, site: Site, region: Region, chosen: Assignment) -> Iterator[Layout]:
         """What a statement proposes for a region, by the layouts at its other side."""
@@ -87,8 +87,10 @@ class Proposals:
             # What gathers reads a region of another shape than the tile's.
             own = [s.region for s in stmts if isinstance(s, _MEMORY)]
             accesses = [r for r in own if r.shape == region.shape]
-            found = [x for r in accesses or (None,) for x in self.prices.variants(region.shape, r)]
-            self._blocked[region] = _once(found)
+            variants = [
+                x for r in accesses or (None,) for x in self.prices.variants(region.shape, r)
+            ]
+            self._blocked[region] = _once(variants)
         return self._blocked[region]
 
 

@@ -138,26 +138,26 @@ def _unrepeated(out: Layout, axis: int, times: int) -> Layout | None:
         return None
     sides: list[Modes] = []
     for side in (out.spatial_modes, out.local_modes):
-        found: list[Mode] = []
+        modes: list[Mode] = []
         for mode in side:
             if mode.axis != axis or mode.stride * mode.size <= times:
                 if mode.axis != axis:
-                    found.append(mode)
+                    modes.append(mode)
                 elif side is out.spatial_modes:
-                    found.append(replicated(mode.size))
+                    modes.append(replicated(mode.size))
             elif mode.stride >= times:
                 if mode.stride % times:
                     return None
-                found.append(Mode(mode.size, axis, mode.stride // times))
+                modes.append(Mode(mode.size, axis, mode.stride // times))
             else:
                 low = times // mode.stride
                 if times % mode.stride or mode.size % low:
                     return None
                 high, _ = split_mode(mode, low)
-                found.append(Mode(high.size, axis, 1))
+                modes.append(Mode(high.size, axis, 1))
                 if side is out.spatial_modes:
-                    found.append(replicated(low))
-        sides.append(tuple(found))
+                    modes.append(replicated(low))
+        sides.append(tuple(modes))
     shape = tuple(n // times if d == axis else n for d, n in enumerate(out.shape))
     return Layout(shape, sides[0], sides[1])
 

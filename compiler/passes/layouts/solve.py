@@ -106,8 +106,8 @@ class _Solver:
         return done
 
     def _neighbours(self, region: Region) -> list[Region]:
-        found = {r: None for s in self.prices.touching[region] for r in self.prices.touched[s]}
-        return [r for r in found if r is not region]
+        neighbours = {r: None for s in self.prices.touching[region] for r in self.prices.touched[s]}
+        return [r for r in neighbours if r is not region]
 
     def _solution(self, best: Assignment) -> Solution:
         plans: dict[Stmt, Plan] = {}
@@ -137,8 +137,8 @@ class _Solver:
                 at: Value | None = x if layout is None else None
                 while at is not None:
                     yield at
-                    made = self.regions.origin[at].stmt
-                    at = made.x if isinstance(made, ins.Transpose) else None
+                    stmt = self.regions.origin[at].stmt
+                    at = stmt.x if isinstance(stmt, ins.Transpose) else None
 
     # Spreading
 

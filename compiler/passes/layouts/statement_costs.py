@@ -78,16 +78,16 @@ class Prices:
         """`operand_layout` between interned layouts."""
         key = id(stmt), id(x), id(out)
         if key not in self._related:
-            found = operand_layout(stmt, x, out)
-            self._related[key] = None if found is None else self.intern(found)
+            layout = operand_layout(stmt, x, out)
+            self._related[key] = None if layout is None else self.intern(layout)
         return self._related[key]
 
     def result(self, stmt: Stmt, x: Layout) -> Layout | None:
         """`result_layout` between interned layouts."""
         key = id(stmt), id(x)
         if key not in self._related:
-            found = result_layout(stmt, x)
-            self._related[key] = None if found is None else self.intern(found)
+            layout = result_layout(stmt, x)
+            self._related[key] = None if layout is None else self.intern(layout)
         return self._related[key]
 
     def layout(self, value: Value, layouts: Assignment) -> Layout | None:
@@ -263,14 +263,14 @@ class Prices:
             extent = gcd(extent, [a.count for a in region.axes if not a.dropped][axis])
         vector = vector_of(extent, bits) if region is None or axis is not None else 1
         vector = min(vector, widest or vector)
-        found: list[Layout] = []
+        layouts: list[Layout] = []
         while vector:
             for most in (None, self.warp):
-                found.append(self.intern(blocked(shape, self.threads, vector, axis, most)))
-            if found[-1].replication == 1:
+                layouts.append(self.intern(blocked(shape, self.threads, vector, axis, most)))
+            if layouts[-1].replication == 1:
                 break
             vector //= 2
-        return found
+        return layouts
 
 
 def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[Plan]:
@@ -279,34 +279,34 @@ def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[
     Weights that are packed keep the order of the unit, and each warp has whole fragments of them, so
     that one packing serves products of one warp and of a warpgroup (`passes.low_bit.fragments`).
     """
-    found = plans(dot, target, threads, regions.in_place)
+    ways = plans(dot, target, threads, regions.in_place)
     if regions.packed and target.matrix_loads:
-        made = _of_packed(regions)
-        sides = [(x in made, axis) for x, axis in ((dot.a, -2), (dot.b, -1))]
+        of_packed = _of_packed(regions)
+        sides = [(x in of_packed, axis) for x, axis in ((dot.a, -2), (dot.b, -1))]
         whole = [
             p
-            for p in found
+            for p in ways
             if all(p.c.shape[d] // p.share[d] % FRAGMENT_COLUMNS == 0 for own, d in sides if own)
         ]
-        return whole or found
+        return whole or ways
     bits = dot.a.type.dtype.bits
-    for plan in tuple(found):
+    for plan in tuple(ways):
         atom = target.atom(plan.atom)
         if atom is not None and dot.out.type.layout is None and not dot.is_scaled:
-            found += interleaved(plan, atom, bits, shared=not target.matrix_loads)
-    return found
+            ways += interleaved(plan, atom, bits, shared=not target.matrix_loads)
+    return ways
 
 
 def _of_packed(regions: Regions) -> set[Value]:
     """The tiles whose elements are those of packed parameters."""
-    made: set[Value] = set()
+    of_packed: set[Value] = set()
     for site in regions.sites:
         stmt = site.stmt
         if isinstance(stmt, ins.Load):
-            made |= {stmt.out} if stmt.region.memory in regions.packed else set()
-        elif isinstance(stmt, SAME_ELEMENTS) and not made.isdisjoint(operands(stmt)):
-            made |= {x for x in results(stmt) if isinstance(x, Value)}
-    return made
+            of_packed |= {stmt.out} if stmt.region.memory in regions.packed else set()
+        elif isinstance(stmt, SAME_ELEMENTS) and not of_packed.isdisjoint(operands(stmt)):
+            of_packed |= {x for x in results(stmt) if isinstance(x, Value)}
+    return of_packed
 
 
 def contiguous_axis(region: iv.Region) -> int | None:

@@ -85,17 +85,17 @@ class _Expansion:
             shape = tuple(rest if n == -1 else n for n in shape)
         if out is None and shape == x.type.shape:
             return x
-        made = out or self._new(x.type.dtype, shape)
-        self.found.append(ins.Reshape(made, x, loc=self.stmt.loc))
-        return made
+        reshaped = out or self._new(x.type.dtype, shape)
+        self.found.append(ins.Reshape(reshaped, x, loc=self.stmt.loc))
+        return reshaped
 
     def transpose(self, x: Value, axes: tuple[int, ...]) -> Value:
         """The axes in another order."""
         if axes == tuple(range(len(axes))):
             return x
-        made = self._new(x.type.dtype, tuple(x.type.shape[a] for a in axes))
-        self.found.append(ins.Transpose(made, x, axes, loc=self.stmt.loc))
-        return made
+        transposed = self._new(x.type.dtype, tuple(x.type.shape[a] for a in axes))
+        self.found.append(ins.Transpose(transposed, x, axes, loc=self.stmt.loc))
+        return transposed
 
     def codes(self, x: Value) -> Value:
         """The elements' bits as u32."""
@@ -115,9 +115,9 @@ class _Expansion:
         shaped = [self.reshape(p, (rows, groups, 1)) for p in parts]
         if len(shaped) == 1:
             return self.reshape(shaped[0], (rows, groups))
-        made = self._new(U32, (rows, groups, len(shaped)))
-        self.found.append(ins.Concat(made, tuple(shaped), 2, loc=self.stmt.loc))
-        return self.reshape(made, (rows, -1))
+        regrouped = self._new(U32, (rows, groups, len(shaped)))
+        self.found.append(ins.Concat(regrouped, tuple(shaped), 2, loc=self.stmt.loc))
+        return self.reshape(regrouped, (rows, -1))
 
     def _part(self, x: Value, number: int, old: int, new: int) -> Value:
         """One code of each period: the pieces of those that it overlaps."""
@@ -133,9 +133,9 @@ class _Expansion:
         return self._masked(found, new)
 
     def _extract(self, x: Value, i: int) -> Value:
-        made = self._new(U32, x.type.shape[:2])
-        self.found.append(ins.Extract(made, x, (0, 0, i), (1, 1, 1), (2,), loc=self.stmt.loc))
-        return made
+        extracted = self._new(U32, x.type.shape[:2])
+        self.found.append(ins.Extract(extracted, x, (0, 0, i), (1, 1, 1), (2,), loc=self.stmt.loc))
+        return extracted
 
     def cast_to(self, x: Value, dtype: DType) -> Value:
         """Codes as integers of a type, signed ones by their top bit."""
@@ -154,13 +154,13 @@ class _Expansion:
         return self._binary(op, x, constant)
 
     def _binary(self, op: str, x: Value, y: Value) -> Value:
-        made = self._new(x.type.dtype, x.type.shape)
-        self.found.append(ins.Binary(made, op, x, y, loc=self.stmt.loc))
-        return made
+        result = self._new(x.type.dtype, x.type.shape)
+        self.found.append(ins.Binary(result, op, x, y, loc=self.stmt.loc))
+        return result
 
     def _cast(self, x: Value, dtype: DType) -> Value:
         if x.type.dtype == dtype:
             return x
-        made = self._new(dtype, x.type.shape)
-        self.found.append(ins.Cast(made, x, loc=self.stmt.loc))
-        return made
+        converted = self._new(dtype, x.type.shape)
+        self.found.append(ins.Cast(converted, x, loc=self.stmt.loc))
+        return converted

@@ -120,11 +120,11 @@ def _rows_of_chains(kernel: Kernel) -> list[int]:
     if sum(isinstance(s, ins.Dot) for s in walk(kernel.body)) < 2:
         return []
     regions = find_regions(kernel)
-    found = [(s.stmt, s.loop) for s in regions.sites if isinstance(s.stmt, ins.Dot) and s.loop]
-    results = {regions.of[dot.out]: loop for dot, loop in found}
+    products = [(s.stmt, s.loop) for s in regions.sites if isinstance(s.stmt, ins.Dot) and s.loop]
+    results = {regions.of[dot.out]: loop for dot, loop in products}
     return [
         _power(prod(dot.a.type.shape[:-1]) // _ROWS, 8)
-        for dot, loop in found
+        for dot, loop in products
         if dot.a in regions.of and results.get(regions.of[dot.a]) is loop
     ]
 
@@ -145,7 +145,7 @@ def _for_elements(kernel: Kernel, target: Target) -> list[int]:
 
 def _power(count: int, most: int) -> int:
     """The greatest power of two that is neither above the count nor above `most`; at least 1."""
-    found = 1
-    while found * 2 <= min(count, most):
-        found *= 2
-    return found
+    power = 1
+    while power * 2 <= min(count, most):
+        power *= 2
+    return power

@@ -90,10 +90,10 @@ class _Unthreader(Rewriter):
 
     def memory(self, memory: Memory) -> Memory:
         """On-chip memory in row-major order."""
-        found = super().memory(memory)
-        if found.layout is not None:
-            found = self._memories[memory] = replace(found, layout=None)
-        return found
+        rewritten = super().memory(memory)
+        if rewritten.layout is not None:
+            rewritten = self._memories[memory] = replace(rewritten, layout=None)
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """Views by shifts, copies at once, no waiting."""

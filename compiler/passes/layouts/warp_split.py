@@ -52,7 +52,7 @@ class Accumulation:
 
 def accumulations(kernel: Kernel) -> list[Accumulation]:
     """What may be split: accumulators without explicit layouts, products of two axes."""
-    found: list[Accumulation] = []
+    sums: list[Accumulation] = []
     for stmt in walk(kernel.body):
         if not isinstance(stmt, ins.For):
             continue
@@ -62,8 +62,8 @@ def accumulations(kernel: Kernel) -> list[Accumulation]:
             dots = _dots(c, own) if op == ADD else ()
             # Each sum is read by the next product alone, and the last by the next iteration.
             if dots and all(counts[v] == 1 for v in (c.inner, *(d.out for d in dots))):
-                found.append(Accumulation(stmt, c, dots))
-    return found
+                sums.append(Accumulation(stmt, c, dots))
+    return sums
 
 
 def _dots(c: Carried, own: dict[Value, ins.Dot]) -> tuple[ins.Dot, ...]:
@@ -83,12 +83,12 @@ def _dots(c: Carried, own: dict[Value, ins.Dot]) -> tuple[ins.Dot, ...]:
 
 def parts(kernel: Kernel, target: Target, threads: int) -> Iterator[int]:
     """Into how many parts the kernel's products may be split, most first."""
-    found = accumulations(kernel)
-    count = threads // target.warp_size if found else 1
+    sums = accumulations(kernel)
+    count = threads // target.warp_size if sums else 1
     packed = packed_freely(kernel) if target.matrix_loads else ()
     least = max((fragment_depth(m.dtype.bits) for m in packed), default=1)
     while count > 1:
-        if all(_fits(a, target, threads, count, least) for a in found):
+        if all(_fits(a, target, threads, count, least) for a in sums):
             yield count
         count //= 2
 

@@ -146,7 +146,7 @@ def _scales(x: Value, axis: int, known: Mapping[Name, Stmt]) -> _Operand | None:
     if wide.times == MX_BLOCK:
         return _Operand(source)
     blocks = tuple(n // MX_BLOCK if d == axis else n for d, n in enumerate(x.type.shape))
-    found = Value(TileType(E8M0, blocks), source.name)
+    scales = Value(TileType(E8M0, blocks), source.name)
     return _Operand(
-        found, None, (ins.Repeat(found, source, wide.times // MX_BLOCK, axis, loc=loc),)
+        scales, None, (ins.Repeat(scales, source, wide.times // MX_BLOCK, axis, loc=loc),)
     )

@@ -156,16 +156,16 @@ def storage_in_fragments(
     memory: Memory, loads: Sequence[ins.Load], known: Divisors, warp: int
 ) -> PackedStorage | None:
     """The storage that serves all loads of a parameter; None where their fragments differ."""
-    found: set[Layout] = set()
+    layouts: set[Layout] = set()
     bits = memory.dtype.bits
     for load in loads:
         parts = _of_load(load, warp, bits)
         if parts is None or not _fits(load, parts.layout.shape, known):
             return None
-        found.add(parts.layout)
-    if len(found) != 1:
+        layouts.add(parts.layout)
+    if len(layouts) != 1:
         return None
-    (layout,) = found
+    (layout,) = layouts
     try:
         return storage_for(layout.shape, bits, layout, signed=memory.dtype.kind is Kind.INT)
     except DiagnosticError:  # a lane has no whole bytes

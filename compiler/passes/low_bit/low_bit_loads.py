@@ -23,6 +23,7 @@ from dslc.compiler.ir.arithmetic.affine import simplify
 from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, div
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.traverse import handed, walk
 from dslc.compiler.layout import Layout, reshape
 from dslc.compiler.low_bit_format import PackedStorage
 from dslc.compiler.passes.low_bit.fragments import load_fragments
@@ -38,7 +39,7 @@ def store(kernel: Kernel, choices: Mapping[Memory, Storage], warp: int) -> Kerne
     """The kernel over the stored parameters."""
     if all(s == "codes" and m.packed is None for m, s in choices.items()):
         return kernel
-    rewritten = _Loads(choices, warp).kernel(kernel)
+    rewritten = _Loads(choices, warp, _handed_on(kernel)).kernel(kernel)
     return replace(rewritten, packed=packed_params(kernel.params, choices))
 
 
@@ -72,8 +73,11 @@ def as_stored(param: T, choices: Mapping[Memory, Storage]) -> T | Memory:
 class _Loads(Rewriter):
     """Loads of stored parameters as loads of bytes and views."""
 
-    def __init__(self, choices: Mapping[Memory, Storage], warp: int) -> None:
+    def __init__(
+        self, choices: Mapping[Memory, Storage], warp: int, handed_on: frozenset[Value]
+    ) -> None:
         super().__init__()
+        self._handed_on = handed_on
         self._choices, self._warp = choices, warp
         self._memories.update({m: as_stored(m, choices) for m in choices})
         self._values: dict[Value, Value] = {}
@@ -103,12 +107,22 @@ class _Loads(Rewriter):
         packed = Value(taken, f"{load.out.name}_bytes" if load.out.name else "")
         made: list[Stmt] = [ins.Load(packed, region, loc=load.loc)]
         out = self._viewed(load.out, storage.layout)
+        if out.type != load.out.type and load.out in self._handed_on:
+            # What a loop or a branch hands on is of one type, and others have no layout.
+            del self._values[load.out]
+            return (*made, *self._view(out, packed, storage, load), _converted(load, out))
+        return (*made, *self._view(out, packed, storage, load))
+
+    def _view(
+        self, out: Value, packed: Value, storage: PackedStorage, load: ins.Load
+    ) -> tuple[Stmt, ...]:
+        """The codes of packed bytes, whose words of lanes get the order of a thread's first."""
         if storage.lanes == 1:
-            return (*made, ins.View(out, packed, loc=load.loc))
+            return (ins.View(out, packed, loc=load.loc),)
+        taken = packed.type
         lanes = Value(replace(taken, layout=storage.view_layout), f"{packed.name}_lanes")
         stored = Value(replace(out.type, layout=reshape(storage.layout, out.type.shape)), "")
         return (
-            *made,
             ins.ConvertLayout(lanes, packed, loc=load.loc),
             ins.View(stored, lanes, loc=load.loc),
             ins.ConvertLayout(out, stored, loc=load.loc),
@@ -124,6 +138,21 @@ class _Loads(Rewriter):
         shaped = reshape(layout, out.type.shape)
         self._values[out] = replace(out, type=replace(out.type, layout=shaped))
         return self._values[out]
+
+
+def _converted(load: ins.Load, viewed: Value) -> Stmt:
+    return ins.ConvertLayout(load.out, viewed, loc=load.loc)
+
+
+def _handed_on(kernel: Kernel) -> frozenset[Value]:
+    """The tiles that loops carry or branches join."""
+    return frozenset(
+        x
+        for stmt in walk(kernel.body)
+        for h in handed(stmt)
+        for x in ((h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise))
+        if isinstance(x, Value)
+    )
 
 
 def _is_whole(load: ins.Load, storage: PackedStorage) -> bool:

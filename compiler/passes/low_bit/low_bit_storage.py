@@ -119,11 +119,11 @@ class LowBit:
                 loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
                 tiled = loads and len(loads) == len(accesses[memory]) and not self.rows
                 wanted = set().union(*(casts[s.out] for s in loads))
-                found = self._tiled(memory, loads, known, wanted) if tiled else None
+                storage = self._tiled(memory, loads, known, wanted) if tiled else None
                 plainest = _plainest(memory)
                 if self.rows and not all(_in_bytes(s, memory, known) for s in accesses[memory]):
                     plainest = "codes"
-                chosen[memory] = found if found is not None else plainest
+                chosen[memory] = storage if storage is not None else plainest
         return _bound(kernel.params, chosen)
 
     def _tiled(
@@ -133,23 +133,23 @@ class LowBit:
         if not self.lanes:
             return _tiles(memory, loads, known, self.threads)
         lanes = max((lanes_for(memory.dtype, to, f8=self.f8) for to in wanted), default=1)
-        found = storage_in_fragments(memory, loads, known, self.threads)
-        if found is not None:
-            found = _in_lanes(found, lanes)
-            if found.lanes == lanes:
-                return found
+        in_fragments = storage_in_fragments(memory, loads, known, self.threads)
+        if in_fragments is not None:
+            in_fragments = _in_lanes(in_fragments, lanes)
+            if in_fragments.lanes == lanes:
+                return in_fragments
         tiles = _tiles(memory, loads, known, self.threads)
         return None if tiles is None else _in_lanes(tiles, lanes)
 
 
 def _bound(params: Iterable[object], chosen: Mapping[Memory, Storage]) -> dict[Memory, Storage]:
     """The choices that leave every dim an argument that gives it: bytes in tiles tell no extent."""
-    found = dict(chosen)
+    bound = dict(chosen)
     for memory in chosen:
-        given = {dim for p in params for dim in _dims_given(as_stored(p, found))}
+        given = {dim for p in params for dim in _dims_given(as_stored(p, bound))}
         if any(isinstance(extent, ex.Var) and extent not in given for extent in memory.shape):
-            found[memory] = "codes"
-    return found
+            bound[memory] = "codes"
+    return bound
 
 
 def _dims_given(param: object) -> Iterable[object]:

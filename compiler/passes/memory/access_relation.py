@@ -76,18 +76,18 @@ class Relations:
         """For each axis the distances from a's start to b's at which they meet; None for any."""
         later = _Later(frozenset() if loop is None else self._varying_in(loop))
         prover: Prover | None = None
-        found: list[list[int] | None] = []
+        numbers: list[list[int] | None] = []
         for axis, (x, y) in enumerate(zip(a.region.axes, b.region.axes, strict=True)):
             if axis in (a.gathered, b.gathered):
-                found.append(None)
+                numbers.append(None)
                 continue
             distance = later.form(b.facts.form(y.start)) - a.facts.form(x.start)
             if distance.is_constant:
-                found.append(_meet(range(distance.constant, distance.constant + 1), x, y))
+                numbers.append(_meet(range(distance.constant, distance.constant + 1), x, y))
                 continue
             prover = prover or _prover(a, b, loop, later)
-            found.append(_distances(prover, distance, x, y))
-        return found
+            numbers.append(_distances(prover, distance, x, y))
+        return numbers
 
     def _varying_in(self, loop: Loop) -> frozenset[Name]:
         """The names that stand for something else in another iteration."""
@@ -177,8 +177,8 @@ def _distances(prover: Prover, distance: Linear, x: AxisSlice, y: AxisSlice) -> 
     if modulus <= 1:
         return None
     first = -behind + (residue + behind) % modulus
-    found = _meet(range(first, ahead + 1, modulus), x, y)
-    return found if len(found) < 2 else None
+    distances = _meet(range(first, ahead + 1, modulus), x, y)
+    return distances if len(distances) < 2 else None
 
 
 def _meet(distances: range, x: AxisSlice, y: AxisSlice) -> list[int]:

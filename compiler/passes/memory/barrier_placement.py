@@ -174,11 +174,11 @@ def _beyond(opened: Open, barrier: Need) -> Open:
 
 def _earlier(opened: Open, loop: Loop) -> Open:
     """The same in the iteration after."""
-    found: Open = {}
+    open_before: Open = {}
     for (access, _), since in opened.items():
         key = (access, loop)
-        found[key] = min(since, found.get(key, since))
-    return found
+        open_before[key] = min(since, open_before.get(key, since))
+    return open_before
 
 
 def _has_a_iteration(loop: ins.For) -> bool:

@@ -58,8 +58,8 @@ class MemoryOrder:
 
     def _kernel(self, kernel: Kernel) -> Kernel:
         threads = kernel.threads or 1
-        found = accesses(kernel) if threads > 1 else {}
-        if not found:
+        by_memory = accesses(kernel) if threads > 1 else {}
+        if not by_memory:
             return kernel
         relations = Relations(threads, self.target.warp_size)
-        return with_body(kernel, Placing(relations, found).body(kernel.body))
+        return with_body(kernel, Placing(relations, by_memory).body(kernel.body))

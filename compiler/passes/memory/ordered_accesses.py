@@ -108,9 +108,9 @@ class _Collector(FactsRewriter):
         """A body, with the loops around it."""
         outside = self.loops
         self.loops += (stmt,) if isinstance(stmt, Loop) else ()
-        found = super().nested(stmt, which, handed)
+        rewritten = super().nested(stmt, which, handed)
         self.loops = outside
-        return found
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A statement with what holds before it."""

@@ -127,7 +127,7 @@ def _inside(stmt: ins.Gather, begin: Expr, count: int) -> tuple[list[Stmt], Valu
     after, below, both = (Value(TileType(BOOL, ids.shape), "inside") for _ in range(3))
     column, wide = (Value(TileType(BOOL, s), "inside") for s in (shape, out.shape))
     low = sub(begin, start)
-    made: list[Stmt] = [
+    statements: list[Stmt] = [
         ins.Cast(numbers, stmt.ids, saturate=True, loc=loc),
         ins.Full(first, ex.Convert(low, I32), loc=loc),
         ins.Full(end, ex.Convert(add(low, count), I32), loc=loc),
@@ -137,4 +137,4 @@ def _inside(stmt: ins.Gather, begin: Expr, count: int) -> tuple[list[Stmt], Valu
         ins.Reshape(column, both, loc=loc),
         ins.Broadcast(wide, column, loc=loc),
     ]
-    return made, wide
+    return statements, wide

@@ -79,11 +79,11 @@ class ResidentTensors:
     def _kernel(self, kernel: Kernel) -> Kernel:
         if kernel.dims:
             return kernel
-        found = touches(kernel)
-        needs = {m: why for m in kernel.tensors if (why := self._reason(m, found, kernel))}
-        written = [m for m in needs if any(t.writes for t in found.of(m))]
-        kept = self._kept(kernel, found, written)
-        boxes = {m: self._box(m, found, kernel, kept) for m in needs}
+        touched = touches(kernel)
+        needs = {m: why for m in kernel.tensors if (why := self._reason(m, touched, kernel))}
+        written = [m for m in needs if any(t.writes for t in touched.of(m))]
+        kept = self._kept(kernel, touched, written)
+        boxes = {m: self._box(m, touched, kernel, kept) for m in needs}
         for memory, box in list(boxes.items()):
             size = _bytes(memory, box)
             if memory not in written and size > self.most:

@@ -217,5 +217,5 @@ def _neutral(op: str, dtype: DType) -> Const:
         return Const(dtype.integer_range[greatest], dtype)
     if has_infinity(dtype):
         return Const(float("inf") if greatest else float("-inf"), dtype)
-    found = limits(dtype)
-    return Const(found.greatest if greatest else found.least, dtype)
+    ends = limits(dtype)
+    return Const(ends.greatest if greatest else ends.least, dtype)

@@ -54,14 +54,14 @@ def padded(kernel: Kernel, target: Target, warps: int | None) -> Extents:
 
 def memory_axes(stmt: ins.Gather | ins.Scatter) -> dict[int, int]:
     """For the axes of a gathered or scattered tile that ids do not give, the memory's axes."""
-    rank, found, at = stmt.ids.type.rank, {}, 0
+    rank, axes, at = stmt.ids.type.rank, {}, 0
     for number, axis in enumerate(stmt.region.axes):
         if number == stmt.axis:
             at += rank
         elif not axis.dropped:
-            found[at] = number
+            axes[at] = number
             at += 1
-    return found
+    return axes
 
 
 def first_id_axis(stmt: ins.Gather | ins.Scatter) -> int:
@@ -148,8 +148,8 @@ class _Plan:
             for atom in (one, one.swapped)
             if atom.takes(*names)
         ]
-        found = [unit for unit in units if unit is not None]
-        return min(found, key=lambda unit: (-unit.k, unit.waste), default=None)
+        fitting = [unit for unit in units if unit is not None]
+        return min(fitting, key=lambda unit: (-unit.k, unit.waste), default=None)
 
     def _rounded(self, dot: ins.Dot, extents: tuple[int, int, int]) -> _Unit | None:
         """What must be padded for a unit of m, n and k; None where that is too much."""

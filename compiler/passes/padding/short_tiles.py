@@ -83,15 +83,15 @@ def _cut(kernel: Kernel) -> Kernel:
 
 def _last_axes(kernel: Kernel) -> list[Axis]:
     """The axes of tiles along which elements of tensors lie one after another."""
-    found = []
+    axes = []
     for stmt in walk(kernel.body):
         if isinstance(stmt, ins.Load | ins.Store):
             tile = stmt.out if isinstance(stmt, ins.Load) else stmt.x
             if stmt.region.axes and not stmt.region.axes[-1].dropped:
-                found.append((tile, tile.type.rank - 1))
+                axes.append((tile, tile.type.rank - 1))
             if stmt.region.memory.role is Role.BUFFER:
-                found += _axes(tile, stmt.region)
-    return found
+                axes += _axes(tile, stmt.region)
+    return axes
 
 
 def _axes(tile: Value, region: Region) -> list[Axis]:

@@ -114,14 +114,14 @@ def inside_of(
 
     `front` says of which starts it is to be seen whether they lie before the first element.
     """
-    made: list[Stmt] = []
+    statements: list[Stmt] = []
     found: Value | None = None
 
     def also(flags: Value) -> None:
         nonlocal found
         if found is not None:
             both = Value(TileType(BOOL, shape), "inside")
-            made.append(ins.Binary(both, "and", found, flags, loc=loc))
+            statements.append(ins.Binary(both, "and", found, flags, loc=loc))
             flags = both
         found = flags
 
@@ -129,7 +129,7 @@ def inside_of(
     for axis, extent in zip(region.axes, region.memory.shape, strict=True):
         if axis.dropped:
             if axis.checked:
-                also(_flag(made, _is_inside(axis.start, extent, front), shape, loc))
+                also(_flag(statements, _is_inside(axis.start, extent, front), shape, loc))
             continue
         along = tuple(axis.size if n == number else 1 for n in range(len(shape)))
         number += 1
@@ -144,7 +144,7 @@ def inside_of(
         places, ends = (Value(TileType(I32, size), n) for n in ("place", "left"))
         column, wide = (Value(TileType(BOOL, s), "inside") for s in (along, shape))
         flags = Value(TileType(BOOL, size), "inside")
-        made += [
+        statements += [
             ins.Arange(places, loc=loc),
             ins.Full(ends, ex.Convert(simplify(left), I32), loc=loc),
             ins.Binary(flags, "lt", places, ends, loc=loc),
@@ -152,15 +152,15 @@ def inside_of(
         if before is not None:
             firsts = Value(TileType(I32, size), "before")
             after, both = (Value(TileType(BOOL, size), n) for n in ("after", "inside"))
-            made += [
+            statements += [
                 ins.Full(firsts, ex.Convert(simplify(before), I32), loc=loc),
                 ins.Binary(after, "ge", places, firsts, loc=loc),
                 ins.Binary(both, "and", flags, after, loc=loc),
             ]
             flags = both
-        made += [ins.Reshape(column, flags, loc=loc), ins.Broadcast(wide, column, loc=loc)]
+        statements += [ins.Reshape(column, flags, loc=loc), ins.Broadcast(wide, column, loc=loc)]
         also(wide)
-    return made, found
+    return statements, found
 
 
 def _is_inside(start: ex.Expr, extent: ex.Expr, front: Front) -> ex.Expr:

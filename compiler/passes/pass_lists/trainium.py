@@ -15,6 +15,7 @@ from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
 from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.passes.trainium.capacity import CheckCapacity
+from dslc.compiler.passes.trainium.join_turns import JoinTurns
 from dslc.compiler.passes.trainium.place_tiles import PlaceTiles
 from dslc.compiler.passes.trainium.strip_mining import StripMine
 from dslc.compiler.targets import Target
@@ -33,6 +34,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         DynamicStarts(),
         DynamicScalars(),
         LowBit(rows=True),
+        JoinTurns(target, place.kernel),
         Bounds(),
         DynamicSlices(),
         DeadCode(),

@@ -72,13 +72,13 @@ def cluster_for(
         turns = range_of(axis.start, axis.stop, axis.step)
         if turns is not None and len(turns) < size:
             continue
-        found: dict[ins.Load, int] = {}
+        shared: dict[ins.Load, int] = {}
         for ahead, _ in loads:
             divided = _divided(ahead.load, size)
             if divided is not None and not _depends(ahead, axis.var, known):
-                found[ahead.load] = divided
-        if _bytes(found) > _bytes(best):
-            best, along = found, number
+                shared[ahead.load] = divided
+        if _bytes(shared) > _bytes(best):
+            best, along = shared, number
     if along is None:
         return None
     return Cluster(size, along, best, Var(fresh_name("rank", taken), I32))

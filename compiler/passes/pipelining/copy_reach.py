@@ -55,7 +55,7 @@ class CopyReach:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        found: dict[Expr, Requirement] = {}
+        requirements: dict[Expr, Requirement] = {}
         for stmt in walk(kernel.body):
             if not isinstance(stmt, ins.CopyAsync) or stmt.src.memory.role is Role.BUFFER:
                 continue
@@ -63,6 +63,8 @@ class CopyReach:
                 if constant(stride) is None:
                     text = f"rows of {stmt.src.memory.name} are at most {most} elements apart"
                     condition = Binary("le", stride, index(most), BOOL)
-                    found.setdefault(condition, Requirement(condition, text))
-        new = [r for c, r in found.items() if all(c != old.condition for old in kernel.requires)]
+                    requirements.setdefault(condition, Requirement(condition, text))
+        new = [
+            r for c, r in requirements.items() if all(c != old.condition for old in kernel.requires)
+        ]
         return replace(kernel, requires=(*kernel.requires, *new)) if new else kernel

@@ -209,12 +209,12 @@ class PipelinedLoop:
         load = ahead.load
         none = replace(load.out, name=f"{load.out.name or 't'}_none")
         out.append(ins.Full(none, zeros(none), loc=load.loc))
-        found: list[Value] = []
+        firsts: list[Value] = []
         for iteration in range(self.held if ahead.run == 1 else 1):
             first = replace(load.out, name=f"{load.out.name or 't'}_first")
             out.append(self._guarded(ahead, self._at(self.loop.start, iteration), none, first))
-            found.append(first)
-        return found
+            firsts.append(first)
+        return firsts
 
     def _next(self, ahead: Ahead, firsts: Sequence[Value]) -> tuple[Stmt, list[Carried], Value]:
         """The load for a later iteration (or run), what is carried for it, and the tile of this one."""

@@ -95,30 +95,30 @@ def loads_ahead(loop: ins.For, facts: Facts, unwritten: frozenset[Memory]) -> li
     """The loads right in the body of a loop that may run ahead, in order; `facts` hold in the body."""
     inside = facts.copy()
     defined: dict[Name, Stmt] = {}
-    found: list[Ahead] = []
+    ahead: list[Ahead] = []
     for stmt in loop.body:
         if isinstance(stmt, ins.Load) and stmt.region.memory in unwritten:
             needs = _needs(loop, stmt, defined, unwritten)
             if needs is not None and _varies(loop, stmt, needs):
                 run, period = _run(loop, stmt, inside, needs)
-                found.append(Ahead(stmt, needs, copy_width(inside, stmt), run, period))
+                ahead.append(Ahead(stmt, needs, copy_width(inside, stmt), run, period))
         if isinstance(stmt, ins.Let):
             inside.define(stmt.var, stmt.value)
         defined.update(dict.fromkeys(results(stmt), stmt))
-    return found
+    return ahead
 
 
 def invariant_loads(loop: ins.For, unwritten: frozenset[Memory]) -> list[Ahead]:
     """The loads right in the body of a loop whose subscripts it does not change, in order."""
     defined: dict[Name, Stmt] = {}
-    found: list[Ahead] = []
+    invariant: list[Ahead] = []
     for stmt in loop.body:
         if isinstance(stmt, ins.Load) and stmt.region.memory in unwritten:
             needs = _needs(loop, stmt, defined, unwritten)
             if needs is not None and not _varies(loop, stmt, needs):
-                found.append(Ahead(stmt, needs, 0))
+                invariant.append(Ahead(stmt, needs, 0))
         defined.update(dict.fromkeys(results(stmt), stmt))
-    return found
+    return invariant
 
 
 def is_prefetched(ahead: Ahead, threads: int | None) -> bool:
@@ -165,10 +165,10 @@ def element_strides(memory: Memory) -> tuple[Expr, ...]:
     """How many elements lie between neighbours along each axis."""
     if memory.strides is not None:
         return tuple(simplify(s) for s in memory.strides)
-    found: list[Expr] = [index(1)]
+    strides: list[Expr] = [index(1)]
     for extent in memory.shape[:0:-1]:
-        found.append(_simple("mul", found[-1], extent))
-    return tuple(reversed(found))
+        strides.append(_simple("mul", strides[-1], extent))
+    return tuple(reversed(strides))
 
 
 def multiple(facts: Facts, expr: Expr) -> int:

@@ -92,15 +92,15 @@ def place(
     copy = reader if private else copy_layout(tile, width, reader.threads)
     if banks is None:
         return Placement(tile, None, copy, private)
-    found: list[tuple[int, Placement]] = []
+    placements: list[tuple[int, Placement]] = []
     for layout in _candidates(tile, bits):
         memory = layout if layout is not None else local(*tile)
         cost = _cost(bits, width, (copy, reader), memory, banks)
         total = sum(extra for _, extra in cost)
-        found.append((total, Placement(tile, layout, copy, private, cost)))
+        placements.append((total, Placement(tile, layout, copy, private, cost)))
         if total == 0:
             break
-    return min(found, key=lambda f: f[0])[1]
+    return min(placements, key=lambda f: f[0])[1]
 
 
 def _linear(
@@ -115,7 +115,7 @@ def _linear(
     whole = width * bits // 8
     count = next((size * 8 // bits for size in sizes if whole % size == 0), None)
     read = neighbours_last(reader, len(tile) - 1)
-    found: list[tuple[int, Placement]] = []
+    placements: list[tuple[int, Placement]] = []
     for layout in _candidates(tile, bits):
         memory = layout if layout is not None else local(*tile)
         cost = (("reads", _extra(bank_conflicts(read, memory, bits, banks))),)
@@ -125,10 +125,10 @@ def _linear(
         placed = Placement(
             tile, layout, copy or copy_layout(tile, width, reader.threads), False, cost
         )
-        found.append((cost[0][1], placed))
+        placements.append((cost[0][1], placed))
         if not cost[0][1]:
             break
-    return min(found, key=lambda f: f[0])[1]
+    return min(placements, key=lambda f: f[0])[1]
 
 
 def swizzled_placement(tile: tuple[int, ...], bits: int, width: int, threads: int) -> Placement:
@@ -202,16 +202,16 @@ def _cost(
     """Cycles beyond one a phase: of the copies, of the reads, and of reads by matrices."""
     copy, reader = layouts
     reads = bank_conflicts(reader, memory, bits, banks)
-    found = [("reads", _extra(reads))]
+    costs = [("reads", _extra(reads))]
     if copy is not None:
         writes = bank_conflicts(copy, memory, bits, banks, store=True, width=width)
-        found.append(("copies", _extra(writes)))
+        costs.append(("copies", _extra(writes)))
     matrices = _matrices(memory.shape, bits)
     # Matrices are of 16-bit elements, or of what a lane reads as such: 4 bytes side by side.
     pieces = bits == 16 or (bits < 16 and reads.access_bits >= 32)
     if matrices is not None and pieces and reads.access_bits < _CHUNK_BYTES * 8:
-        found.append(("matrices", _extra(bank_conflicts(matrices, memory, bits, banks))))
-    return tuple(found)
+        costs.append(("matrices", _extra(bank_conflicts(matrices, memory, bits, banks))))
+    return tuple(costs)
 
 
 def _matrices(tile: tuple[int, ...], bits: int) -> Layout | None:

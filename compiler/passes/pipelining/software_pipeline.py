@@ -152,25 +152,25 @@ class _Loops(FactsRewriter):
         self.depth += inside
         if inside:
             self.used.append(0)
-        found = super().nested(stmt, which, handed)
+        rewritten = super().nested(stmt, which, handed)
         self.depth -= inside
         if inside:
             self.inner = self.used.pop()
-        return found
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A loop that can be pipelined gives its prologue and itself."""
         rebuilt = self.rebuild(stmt)
         if not isinstance(rebuilt, ins.For | ins.While):
             return (rebuilt,)
-        inner, made = self.inner, None
+        inner, pipelined = self.inner, None
         if isinstance(rebuilt, ins.For):
             # Rings of loops one after another lie in one place.
             room = replace(self.room, bytes=self.room.bytes - inner)
-            own, made = self._loop(rebuilt, room)
+            own, pipelined = self._loop(rebuilt, room)
             inner += own
         self.used[-1] = max(self.used[-1], inner)
-        return made or (rebuilt,)
+        return pipelined or (rebuilt,)
 
     def _loop(self, loop: ins.For, room: Room) -> tuple[int, Body | None]:
         """The bytes of its rings, and what stands in its place; None for a loop that stays."""
@@ -180,11 +180,11 @@ class _Loops(FactsRewriter):
             return 0, None
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
-        found = loads_ahead(loop, facts, self.unwritten)
-        if held := iterations_ahead(found, asked, room):
-            direct = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
+        ahead = loads_ahead(loop, facts, self.unwritten)
+        if held := iterations_ahead(ahead, asked, room):
+            direct = PipelinedLoop(loop, 1, (), ahead, self.taken, held=held)
             return 0, direct.body(self.depth > 0, self.more)
-        staged = [a for a in found if a.width]
+        staged = [a for a in ahead if a.width]
         async_dots = deferred(loop)
         bulk = self._in_bulk(staged, facts)
         paced = is_paced(loop) and len(bulk) == len(staged)
@@ -204,7 +204,7 @@ class _Loops(FactsRewriter):
         two = paired and stages * sum(a.bytes for a in staged) <= room.half
         last = last_wait(loop) if paced and not two and _are_kept(loop, kept) else None
         threads = self.room.threads
-        prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
+        prefetched = [a for a in ahead if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
         under_way = {x for d in async_dots for x in in_registers(d)}

@@ -83,8 +83,8 @@ def converted_bytes(body: Body, warp: int) -> int:
 
     Reductions exchange as much at a time as there is room for.
     """
-    found = (_exchanged_bytes(s, warp) for s in walk(body) if isinstance(s, ins.ConvertLayout))
-    return max(found, default=0)
+    exchanged = (_exchanged_bytes(s, warp) for s in walk(body) if isinstance(s, ins.ConvertLayout))
+    return max(exchanged, default=0)
 
 
 def exchanges_much(body: Body, warp: int) -> bool:

@@ -162,15 +162,15 @@ class TmaStores:
 def _with_bulk_stores(kernel: Kernel) -> Kernel:
     if not any(isinstance(s, ins.Dot) and s.is_async for s in walk(kernel.body)):
         return kernel
-    found = {
+    bulk = {
         s
         for s in bulk_stores(kernel)
         if isinstance(s, ins.Store)
         and s.x.type.layout is not None
         and is_short(s.x.type.layout, s.x.type.dtype.bits)
     }
-    body = [t for s in kernel.body for t in (_stored(s) if s in found else (s,))]
-    return replace(kernel, body=tuple(body)) if found else kernel
+    body = [t for s in kernel.body for t in (_stored(s) if s in bulk else (s,))]
+    return replace(kernel, body=tuple(body)) if bulk else kernel
 
 
 def _stored(stmt: Stmt) -> Body:

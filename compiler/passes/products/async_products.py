@@ -115,8 +115,8 @@ def in_registers(dot: ins.Dot) -> tuple[Value, ...]:
 
 def is_made_anew(loop: ins.For, async_dots: Iterable[ins.Dot]) -> bool:
     """Whether products take from registers what each iteration makes."""
-    made = definitions(loop.body)
-    return any(x in made for d in async_dots for x in in_registers(d))
+    defined = definitions(loop.body)
+    return any(x in defined for d in async_dots for x in in_registers(d))
 
 
 def is_paced(loop: ins.For) -> bool:
@@ -157,21 +157,21 @@ def settle(kernel: Kernel, bulk: bool) -> Kernel:
 
 def _early(body: Body) -> Body:
     """The body with the loads of operands as far up as subscripts and other statements allow."""
-    found: list[Stmt] = []
+    early: list[Stmt] = []
     for stmt in body:
-        at = len(found)
+        at = len(early)
         if isinstance(stmt, ins.Load) and _is_open(stmt):
             needed = {n for use in uses_of(stmt) for n in names_in(use)}
-            while at and needed.isdisjoint(results(found[at - 1])):
+            while at and needed.isdisjoint(results(early[at - 1])):
                 if any(
                     r.memory is stmt.region.memory
-                    for s in walk((found[at - 1],))
+                    for s in walk((early[at - 1],))
                     for r in writes(s)
                 ):
                     break
                 at -= 1
-        found.insert(at, stmt)
-    return tuple(found)
+        early.insert(at, stmt)
+    return tuple(early)
 
 
 def operand_bytes(kernel: Kernel) -> int:

@@ -83,9 +83,9 @@ class _Slicer(Rewriter):
     def body(self, body: Body) -> Body:
         """A body, whose own statements alone are followed."""
         outside, self.here = self.here, list(body)
-        found = super().body(body)
+        rewritten = super().body(body)
         self.here = outside
-        return found
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Body:
         """A product in slices, where it has several."""
@@ -99,17 +99,17 @@ class _Slicer(Rewriter):
 
     def source(self, value: Value) -> Stmt | None:
         """The statement of this body that makes a tile for one reader."""
-        found = self.known.get(value)
-        return found if found in self.here and self.counts[value] == 1 else None
+        load = self.known.get(value)
+        return load if load in self.here and self.counts[value] == 1 else None
 
     def shared_load(self, value: Value) -> ins.Load | None:
         """The load from shared memory that a tile is, unless that is written after it."""
-        found = self.source(value)
-        if not isinstance(found, ins.Load) or found.region.memory.place is not Place.SHARED:
+        load = self.source(value)
+        if not isinstance(load, ins.Load) or load.region.memory.place is not Place.SHARED:
             return None
-        after = walk(self.here[self.here.index(found) :])
+        after = walk(self.here[self.here.index(load) :])
         written = (r.memory for s in after for r in writes(s))
-        return None if found.region.memory in written else found
+        return None if load.region.memory in written else load
 
 
 def _slices(dot: ins.Dot, least: int, slicer: _Slicer) -> Body | None:

@@ -51,9 +51,9 @@ class TileParts(ABC):
         return self._done[value, axis]
 
     def _make(self, value: Value, axis: int) -> Value:
-        found = self.end(value, axis)
-        if found is not None:
-            return found
+        end = self.end(value, axis)
+        if end is not None:
+            return end
         source = self.source(value)
         if isinstance(source, ins.ELEMENTWISE):
             out = self.tile(value, axis)

@@ -134,9 +134,9 @@ class _Divider(Rewriter):
         for number in range(count):
             piece = _Piece(group, number * size, size, narrow.name + group.swap)
             first = piece.tile(group.init, axis)
-            made = self.known.get(group.init)
-            if isinstance(made, ins.Full):
-                before.append(replace(made, out=first))
+            defining = self.known.get(group.init)
+            if isinstance(defining, ins.Full):
+                before.append(replace(defining, out=first))
             else:
                 before.append(replace(piece.extract(group.init, axis), out=first))
             yielded = piece.of(group.yielded, axis)
@@ -234,6 +234,6 @@ def _chain(
     """The tiles of a shape that a tile is made of elementwise, each for one reader."""
     if counts[value] != 1 or value.type.shape != shape:
         return set()
-    made = known.get(value)
-    parts = operands(made) if isinstance(made, ins.ELEMENTWISE) else ()
+    defining = known.get(value)
+    parts = operands(defining) if isinstance(defining, ins.ELEMENTWISE) else ()
     return {value, *(x for v in parts for x in _chain(v, shape, known, counts))}

@@ -88,9 +88,9 @@ class _Namer(FactsRewriter):
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
         """A body; names that are made in it are forgotten after it."""
         outside, self.named = self.named, dict(self.named)
-        found = super().nested(stmt, which, handed)
+        rewritten = super().nested(stmt, which, handed)
         self.named = outside
-        return found
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement, after the names of the divisions in it that are known before it."""

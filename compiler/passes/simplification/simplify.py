@@ -194,8 +194,8 @@ class _Simplifier(FactsRewriter):
         return 1 if begins and goes_on is False and step.dtype == INDEX else None
 
     def _decide(self, condition: Expr) -> bool | None:
-        found = self.expr(condition)
-        return bool(found.value) if isinstance(found, Const) else None
+        simple = self.expr(condition)
+        return bool(simple.value) if isinstance(simple, Const) else None
 
 
 def _is_written_out(value: Expr) -> bool:

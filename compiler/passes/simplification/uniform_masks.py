@@ -92,9 +92,9 @@ class _Masks(Rewriter):
         """A body, with the number of loops around it."""
         inside = isinstance(stmt, ins.For | ins.While)
         self.loops += inside
-        found = super().nested(stmt, which, handed)
+        rewritten = super().nested(stmt, which, handed)
         self.loops -= inside
-        return found
+        return rewritten
 
     def body(self, body: Body) -> Body:
         """A body, whose masks are tested in loops."""

@@ -60,9 +60,9 @@ def in_cluster(
         assert isinstance(part, Value)
         assert isinstance(c.init, Value)
         assert isinstance(c.result, Value)
-        found = Value(part.type, "sum")
-        sums.append(ins.ClusterReduce(found, op, part, rank, loc=loop.loc))
-        totals.append(ins.Binary(c.result, op, c.init, found, loc=loop.loc))
+        total = Value(part.type, "sum")
+        sums.append(ins.ClusterReduce(total, op, part, rank, loc=loop.loc))
+        totals.append(ins.Binary(c.result, op, c.init, total, loc=loop.loc))
     first = Binary("eq", rank, index(0), BOOL)
     return (*sums, ins.If(first, (*totals, *after), loc=loop.loc))
 

@@ -78,12 +78,12 @@ def _prefetches(kernel: Kernel, body: Body) -> Body:
         if any(isinstance(s, _WAITS) or handed(s) for s in walk((stmt,))):
             break
         first.append(stmt)
-    made = definitions(first).keys()
+    defined = definitions(first).keys()
     chosen = _Copies(kernel, first).chosen
     asked: dict[Memory, Stmt] = {}
     for stmt in first:
         for memory, prefetch in _asked(stmt, chosen, {}):
-            if not made & _names(prefetch):
+            if not defined & _names(prefetch):
                 asked.setdefault(memory, prefetch)
     return tuple(asked.values())
 

@@ -52,8 +52,8 @@ def _ordered(kernel: Kernel) -> Kernel:
 
 
 def _axis(axis: GridAxis, lengths: Iterable[Expr], known: Mapping[Var, Expr]) -> GridAxis:
-    found = {growth(simplify(n), axis.var, known) for n in lengths}
-    return replace(axis, reversed=True) if found <= {0, 1} and 1 in found else axis
+    growths = {growth(simplify(n), axis.var, known) for n in lengths}
+    return replace(axis, reversed=True) if growths <= {0, 1} and 1 in growths else axis
 
 
 def growth(expr: Expr, var: Var, known: Mapping[Var, Expr]) -> int | None:
@@ -61,12 +61,12 @@ def growth(expr: Expr, var: Var, known: Mapping[Var, Expr]) -> int | None:
 
     None where it may do either. `known` are the values of scalars.
     """
-    found: dict[Expr, int | None] = {}
+    growths: dict[Expr, int | None] = {}
 
     def of(e: Expr) -> int | None:
-        if e not in found:  # scalars are often read several times
-            found[e] = growing(e)
-        return found[e]
+        if e not in growths:  # scalars are often read several times
+            growths[e] = growing(e)
+        return growths[e]
 
     def growing(e: Expr) -> int | None:
         match e:

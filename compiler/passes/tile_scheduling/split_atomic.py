@@ -26,8 +26,8 @@ _ADDED = ("f16", "bf16", "f32", "f64", "i32", "u32", "i64", "u64")  # to memory,
 
 def contributions(after: Body, sums: Collection[Name]) -> Body:
     """What follows the loop, over one part's sums. DSL0514 where it is more than a sum of them."""
-    found = _Contributions(set(sums))
-    return tuple(s for stmt in after for s in found.statement(stmt))
+    rewriter = _Contributions(set(sums))
+    return tuple(s for stmt in after for s in rewriter.statement(stmt))
 
 
 class _Contributions(Substitution):

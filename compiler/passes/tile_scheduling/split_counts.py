@@ -23,11 +23,11 @@ def refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> Dia
 
 def constant_step(step: Expr, loop: ins.For) -> int:
     """The step of a loop over indices; DSL0513 where it is not known."""
-    found = simplify(step)
-    if not isinstance(found, Const) or loop.var.dtype != INDEX:
+    simple = simplify(step)
+    if not isinstance(simple, Const) or loop.var.dtype != INDEX:
         message = "a split reduction has an index variable and a step known at compile time"
         raise refused("DSL0513", message, loop)
-    return int(found.value)
+    return int(simple.value)
 
 
 def count(start: Expr, stop: Expr, step: int) -> Expr:
@@ -48,8 +48,8 @@ def turn_index(axis: GridAxis) -> Expr:
 
 
 def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
-    found = simplify(axis.step)
-    if isinstance(found, Const):
-        return int(found.value)
+    simple = simplify(axis.step)
+    if isinstance(simple, Const):
+        return int(simple.value)
     message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
     raise error("DSL0513", message, kernel.loc)

@@ -44,7 +44,7 @@ class Partial:
 
 def partials(loop: ins.For, turns: Sequence[Expr], here: tuple[Expr, ...]) -> list[Partial]:
     """The accumulators of a loop that is split, in turns of the grid. DSL0512 for another value."""
-    found: list[Partial] = []
+    partials_of_loop: list[Partial] = []
     for c, op in zip(loop.carried, accumulators(loop), strict=True):
         if op is None:
             name = c.inner.name or "a value"
@@ -52,23 +52,23 @@ def partials(loop: ins.For, turns: Sequence[Expr], here: tuple[Expr, ...]) -> li
             raise refused("DSL0512", message, loop)
         tile = _stored(c.inner)
         shape = (*turns, index(loop.split or 1), *map(index, tile.shape))
-        name = "partial" if len(loop.carried) == 1 else f"partial_{len(found)}"
+        name = "partial" if len(loop.carried) == 1 else f"partial_{len(partials_of_loop)}"
         memory = Memory(name, tile.dtype, shape, Role.WORKSPACE, Place.GLOBAL)
-        found.append(Partial(c, op, memory, here))
-    return found
+        partials_of_loop.append(Partial(c, op, memory, here))
+    return partials_of_loop
 
 
 def stores(
     partial: Iterable[Partial], results: Iterable[Name], part: Expr, loop: ins.For
 ) -> list[Stmt]:
     """A part's results to their workspaces; scalars as tiles of rank 0."""
-    found: list[Stmt] = []
+    statements: list[Stmt] = []
     for p, result in zip(partial, results, strict=True):
         tile = result if isinstance(result, Value) else Value(p.type, "part")
         if isinstance(result, Var):
-            found.append(ins.Full(tile, _convert(result, p.type.dtype), loc=loop.loc))
-        found.append(ins.Store(p.region(part), tile, loc=loop.loc))
-    return found
+            statements.append(ins.Full(tile, _convert(result, p.type.dtype), loc=loop.loc))
+        statements.append(ins.Store(p.region(part), tile, loc=loop.loc))
+    return statements
 
 
 def total(partial: Sequence[Partial], loop: ins.For, most: int, taken: set[str]) -> list[Stmt]:

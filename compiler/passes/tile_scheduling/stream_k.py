@@ -69,8 +69,8 @@ def sharing(kernel: Kernel, loop: ins.For, target: Target) -> Sharing:
 
 
 def _is_zero(init: object, kernel: Kernel) -> bool:
-    made = next((s for s in kernel.body if isinstance(s, ins.Full) and s.out is init), None)
-    return made is not None and constant(made.value) == 0
+    full = next((s for s in kernel.body if isinstance(s, ins.Full) and s.out is init), None)
+    return full is not None and constant(full.value) == 0
 
 
 def lines_of(value: Value, threads: int) -> Layout | None:

@@ -190,12 +190,12 @@ class TileScheduler:
 
     def _by_rest(self, values: Sequence[int]) -> Expr:
         """A look-up: values for 1, 2, ... turns that are left, by ranges."""
-        found: Expr = index(values[-1])
+        chosen: Expr = index(values[-1])
         for rest in range(len(values) - 1, 0, -1):
             if values[rest - 1] != values[rest]:
                 below = Binary("le", self.rest, index(rest), BOOL)
-                found = select(below, values[rest - 1], found)
-        return found
+                chosen = select(below, values[rest - 1], chosen)
+        return chosen
 
     def _place(self, turn: Expr, lets: list[Stmt]) -> tuple[tuple[Expr, ...], Expr]:
         """The grid's variables in a turn, the last two in groups of rows; whether it is own."""
@@ -256,8 +256,8 @@ class TileScheduler:
             return value
         dtype = I32 if value.dtype == INDEX else value.dtype
         var = Var(fresh_name(hint, self.taken), dtype)
-        made = Convert(value, I32) if dtype == I32 else value
-        (self.lets if lets is None else lets).append(ins.Let(var, made))
+        converted = Convert(value, I32) if dtype == I32 else value
+        (self.lets if lets is None else lets).append(ins.Let(var, converted))
         return Convert(var, INDEX) if dtype == I32 else var
 
 

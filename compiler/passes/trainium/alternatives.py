@@ -41,10 +41,10 @@ class Way:
 
 def candidates(shape: tuple[int, ...]) -> list[Placement]:
     """The placements of a tile of that shape, each once."""
-    found = [normal(rows(axis), shape) for axis in range(len(shape))]
+    placements = [normal(rows(axis), shape) for axis in range(len(shape))]
     if len(shape) == 1 and (even := spread(shape[0])) is not None:
-        found.append(even)
-    return [*dict.fromkeys(found), EVERYWHERE]
+        placements.append(even)
+    return [*dict.fromkeys(placements), EVERYWHERE]
 
 
 def ways(stmt: Stmt) -> list[Way]:
@@ -82,11 +82,11 @@ def _shapes(stmt: Stmt, out: Value) -> Iterator[Way]:
     for place in candidates(out.type.shape):
         wants: dict[Value, Placement] = {}
         for x in shaped(stmt):
-            found = operand_placement(stmt, x, place)
-            if found is None:
+            placement = operand_placement(stmt, x, place)
+            if placement is None:
                 yield Way({}, place, moves=True)
                 break
-            wants[x] = normal(found, x.type.shape)
+            wants[x] = normal(placement, x.type.shape)
         else:
             yield Way(wants, place)
 

@@ -31,10 +31,10 @@ class _Applier(Rewriter):
 
     def memory(self, memory: Memory) -> Memory:
         """Buffers of a turn lie in SBUF."""
-        found = super().memory(memory)
-        if found.role is Role.BUFFER and found.place is None:
-            found = self._memories[memory] = replace(found, place=Place.SHARED)
-        return found
+        rewritten = super().memory(memory)
+        if rewritten.role is Role.BUFFER and rewritten.place is None:
+            rewritten = self._memories[memory] = replace(rewritten, place=Place.SHARED)
+        return rewritten
 
     def value(self, value: Value) -> Value:
         """The tile where the statement at hand wants it."""
@@ -51,8 +51,8 @@ class _Applier(Rewriter):
         if not isinstance(name, Value):
             return name
         place = self._solution.places[name]
-        self._versions[name, place] = made = _placed(name, place)
-        return made
+        self._versions[name, place] = placed = _placed(name, place)
+        return placed
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement between the conversions of its operands and that of its result."""
@@ -66,9 +66,9 @@ class _Applier(Rewriter):
         if way is not None and way.out is not None and out is not None:
             home = self._solution.places[out]
             if way.out != home:
-                made = _placed(out, way.out)
-                after.append(ins.ConvertLayout(self._versions[out, home], made))
-                rebuilt = replace(rebuilt, out=made)  # type: ignore[arg-type]
+                placed = _placed(out, way.out)
+                after.append(ins.ConvertLayout(self._versions[out, home], placed))
+                rebuilt = replace(rebuilt, out=placed)  # type: ignore[arg-type]
         if isinstance(rebuilt, ins.Dot) and way is not None:
             rebuilt = replace(rebuilt, atom=ATOM + ".swap" if way.swapped else ATOM)
         return [*before, rebuilt, *after]

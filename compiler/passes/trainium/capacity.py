@@ -127,11 +127,11 @@ def streams(kernel: Kernel) -> frozenset[Value]:
         readers.update(operands(stmt))
         if isinstance(stmt, ins.Dot) and stmt.out.type.rank == 2:
             by_dot |= {stmt.a, stmt.b}
-    found = set()
+    streamed = set()
     for stmt in walk(kernel.body):
         if isinstance(stmt, ins.Load) and readers[stmt.out] == 1 and is_long(stmt):
-            found.add(stmt.out)
-    return frozenset(found & by_dot)
+            streamed.add(stmt.out)
+    return frozenset(streamed & by_dot)
 
 
 def is_long(load: ins.Load) -> bool:
@@ -204,17 +204,17 @@ class _Liveness:
             inside = Peak(0, ())
             for k, nested in enumerate(bodies(stmt)):
                 inner = tuple(name for _, name in carried)
-                found = self.body(nested, _handed(stmt, k), inner, around + outside)
-                inside = max(inside, found, key=lambda p: p.bytes)
+                most = self.body(nested, _handed(stmt, k), inner, around + outside)
+                inside = max(inside, most, key=lambda p: p.bytes)
             self.peaks[stmt] = around + outside + inside.bytes
             return Peak(outside + inside.bytes, (*kept, *inside.tiles))
-        for made in _made(stmt):
-            size = self.size(made)
+        for tile in _made(stmt):
+            size = self.size(tile)
             if isinstance(stmt, _BY_CHUNKS):  # an operand goes chunk by chunk as the result comes
-                freed = sum(n for v, n in dying.items() if _chunks(v) == _chunks(made))
-                least = 0 if isinstance(stmt, ins.Dot) else size // _chunks(made)
+                freed = sum(n for v, n in dying.items() if _chunks(v) == _chunks(tile))
+                least = 0 if isinstance(stmt, ins.Dot) else size // _chunks(tile)
                 size = max(size - freed, least)
-            total, tiles = total + size, (*tiles, made)
+            total, tiles = total + size, (*tiles, tile)
         return Peak(total, tiles)
 
 
@@ -233,19 +233,19 @@ def _chunks(value: Value) -> int:
 
 
 def _read(stmt: Stmt) -> set[Value]:
-    found = set(operands(stmt))
+    read = set(operands(stmt))
     for nested in bodies(stmt):
         for inner in walk(nested):
-            found |= set(operands(inner))
-    return found
+            read |= set(operands(inner))
+    return read
 
 
 def _made(stmt: Stmt) -> list[Value]:
     if isinstance(stmt, (*VIEWS, *_CONSTANTS)):
         return []
     out = tile_of(stmt)
-    found = [] if out is None else [out]
-    return found + [h.result for h in handed(stmt) if isinstance(h.result, Value)]
+    tiles = [] if out is None else [out]
+    return tiles + [h.result for h in handed(stmt) if isinstance(h.result, Value)]
 
 
 def _handed(stmt: Stmt, which: int) -> tuple[Value, ...]:

@@ -75,15 +75,15 @@ def placement_of(layout: Layout) -> Placement | None:
     moving = [m for m in layout.spatial_modes if not m.is_replicated]
     if not moving:
         if layout.replication == PARTITIONS:
-            found = EVERYWHERE
+            placement = EVERYWHERE
         elif 1 in shape:
-            found = Placement(shape.index(1))
+            placement = Placement(shape.index(1))
         else:
             return None
     else:
         axis = moving[0].axis
-        found = Placement(axis, shape[axis] // prod(m.size for m in moving))
-    return found if layout_of(found, shape) == layout else None
+        placement = Placement(axis, shape[axis] // prod(m.size for m in moving))
+    return placement if layout_of(placement, shape) == layout else None
 
 
 def counts(placement: Placement, shape: tuple[int, ...]) -> tuple[int, int]:

@@ -103,9 +103,9 @@ def price(engines: Engines, stmt: Stmt, way: Way) -> float:
         case ins.Transpose() | ins.Reshape() | ins.Broadcast() | ins.Extract() | ins.Full():
             return 0.0  # another way of reading the same elements
         case _:
-            made = tile_of(stmt)
-            if made is not None and way.out is not None:
-                return busy(engines, way.out, made.type.shape)
+            tile = tile_of(stmt)
+            if tile is not None and way.out is not None:
+                return busy(engines, way.out, tile.type.shape)
     return 0.0
 
 

@@ -64,16 +64,16 @@ class Remake(Rewriter):
                 self._makers[stmt.out], self._sizes[stmt.out] = stmt, size
                 return ()
         outer, self._pending = self._pending, []
-        made = list(super().statement(stmt))
+        statements = list(super().statement(stmt))
         before, self._pending = self._pending, outer
-        return [*before, *made]
+        return [*before, *statements]
 
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
         """A body, ending with the constants that it hands on."""
         outer, self._pending = self._pending, []
         body, uses = super().nested(stmt, which, handed)
-        made, self._pending = self._pending, outer
-        return (*body, *made), uses
+        pending, self._pending = self._pending, outer
+        return (*body, *pending), uses
 
 
 class Apart(Rewriter):

@@ -134,13 +134,13 @@ def _is_pure(search: _Search, stmt: Stmt) -> bool:
 
 
 def _scalars(search: _Search, exprs: Sequence[ex.Expr]) -> frozenset[ex.Var]:
-    found: set[ex.Var] = set()
+    scalars: set[ex.Var] = set()
     for e in exprs:
         for var in ex.free_vars(e):
-            found |= search.lets.get(var, frozenset((var,)))
+            scalars |= search.lets.get(var, frozenset((var,)))
         if any(isinstance(n, ex.Read) for n in ex.walk(e)):
-            found.add(ex.Var("$read", e.dtype))
-    return frozenset(found)
+            scalars.add(ex.Var("$read", e.dtype))
+    return frozenset(scalars)
 
 
 def _is_frontier(search: _Search, value: Value) -> bool:
@@ -183,7 +183,7 @@ def _consider(search: _Search, value: Value, loops: tuple[Counted, ...]) -> None
         size = versions * tile_bytes(value)
         outer = prod(x.iterations or 1 for x in loops[:level])
         repeats = prod(x.iterations or 1 for x in firsts) - 1
-        work = sum(tile_bytes(made) for s in chain if (made := tile_of(s)) is not None)
+        work = sum(tile_bytes(tile) for s in chain if (tile := tile_of(s)) is not None)
         saved = float(outer * versions * repeats * work)
         if size:
             search.found.append(ResidentTensors(value, chain, across, inside, firsts, size, saved))
@@ -197,14 +197,14 @@ def _outside(search: _Search) -> set[ex.Var]:
 
 def _chain(search: _Search, value: Value) -> tuple[Stmt, ...]:
     """What makes a tile, in order."""
-    found: dict[Stmt, None] = {}
+    chain: dict[Stmt, None] = {}
 
     def visit(v: Value) -> None:
         maker = search.makers[v]
-        if maker not in found:
+        if maker not in chain:
             for x in operands(maker):
                 visit(x)
-            found[maker] = None
+            chain[maker] = None
 
     visit(value)
-    return tuple(found)
+    return tuple(chain)

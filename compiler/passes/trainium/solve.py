@@ -59,7 +59,7 @@ class _Problem:
 
     def best(self, stmt: Stmt, chosen: dict[Value, Placement]) -> tuple[float, Way | None]:
         """The cheapest way of a statement, where the groups lie as chosen."""
-        found: tuple[float, Way | None] = (0.0, None)
+        cheapest: tuple[float, Way | None] = (0.0, None)
         for way in self.ways[stmt]:
             cost = price(self.engines, stmt, way)
             out = tile_of(stmt)
@@ -68,9 +68,9 @@ class _Problem:
                 pairs.append((way.out, chosen[self.root(out)], out))
             for here, there, x in pairs:
                 cost += convert(self.engines, here, there, x.type.shape, x.type.dtype)
-            if found[1] is None or cost < found[0]:
-                found = cost, way
-        return found
+            if cheapest[1] is None or cost < cheapest[0]:
+                cheapest = cost, way
+        return cheapest
 
     def around(self, roots: Iterable[Value], chosen: dict[Value, Placement]) -> float:
         """What the statements that touch some groups cost."""
@@ -82,9 +82,9 @@ class _Problem:
         for root in dict.fromkeys(self.root(v) for v in self.parent):
             for place in candidates(root.type.shape):
                 yield {root: place}
-        for stmt, found in self.ways.items():
+        for stmt, choices in self.ways.items():
             out = tile_of(stmt)
-            for way in found:
+            for way in choices:
                 step = {self.root(x): place for x, place in way.operands.items()}
                 if out is not None and way.out is not None:
                     step[self.root(out)] = way.out
@@ -108,23 +108,23 @@ def solve(kernel: Kernel, engines: Engines) -> Solution:
                 chosen, changed = moved, True
         if not changed:
             break
-    found = Solution({v: chosen[problem.root(v)] for v in problem.parent})
+    solution = Solution({v: chosen[problem.root(v)] for v in problem.parent})
     for site in problem.sites:
         way = problem.best(site.stmt, chosen)[1]
         if way is not None:
-            found.ways[site.stmt] = way
-    return found
+            solution.ways[site.stmt] = way
+    return solution
 
 
 def _tiles(stmt: Stmt) -> list[Value]:
-    found = list(operands(stmt))
+    tiles = list(operands(stmt))
     out = tile_of(stmt)
     if out is not None:
-        found.append(out)
+        tiles.append(out)
     for h in handed(stmt):
         parts = (h.result, *_ways_in(h))
-        found += [v for v in parts if isinstance(v, Value)]
-    return found
+        tiles += [v for v in parts if isinstance(v, Value)]
+    return tiles
 
 
 def _ways_in(h: ins.Carried | ins.Joined) -> tuple[object, ...]:
@@ -132,7 +132,7 @@ def _ways_in(h: ins.Carried | ins.Joined) -> tuple[object, ...]:
 
 
 def _ties(stmt: Stmt) -> list[tuple[Value, ...]]:
-    found = [alike(stmt)]
+    groups = [alike(stmt)]
     for h in handed(stmt):
-        found.append(tuple(v for v in (h.result, *_ways_in(h)) if isinstance(v, Value)))
-    return [t for t in found if t]
+        groups.append(tuple(v for v in (h.result, *_ways_in(h)) if isinstance(v, Value)))
+    return [t for t in groups if t]

@@ -164,7 +164,7 @@ class _Parts:
 
     def body(self, body: Body) -> Body:
         """Runs of split statements part by part; what all parts share stands before them."""
-        made: list[Stmt] = []
+        statements: list[Stmt] = []
         run: list[Stmt] = []
         for stmt in body:
             split = self._touches(stmt)
@@ -175,13 +175,13 @@ class _Parts:
                 run.append(stmt)
                 continue
             if jammed or not _is_pure(stmt):
-                made += self._each(run)
+                statements += self._each(run)
                 run = []
             if jammed and isinstance(stmt, ins.For):
-                made.append(replace(stmt, body=self.body(stmt.body)))
+                statements.append(replace(stmt, body=self.body(stmt.body)))
             else:
-                made.append(stmt)
-        return (*made, *self._each(run))
+                statements.append(stmt)
+        return (*statements, *self._each(run))
 
     def _touches(self, stmt: Stmt) -> bool:
         """Whether a statement or one in it makes or reads a split tile."""

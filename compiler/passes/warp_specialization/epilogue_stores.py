@@ -85,7 +85,7 @@ class EpilogueStores:
 
 def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[EpilogueStores]:
     """The stores that leave in pieces, as far as there is room beside what a loop needs."""
-    found: list[EpilogueStores] = []
+    outgoing_stores: list[EpilogueStores] = []
     able = bulk_stores(kernel)
     for stmt in after:
         if not isinstance(stmt, ins.Store) or stmt not in able:
@@ -94,9 +94,9 @@ def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[EpilogueS
         if layout is None or not is_short(layout, stmt.x.type.dtype.bits):
             continue
         one = next(_divided(stmt, layout), None)
-        if one is not None and (sum(o.bytes for o in found) + one.bytes) * _SHARE <= room:
-            found.append(one)
-    return found
+        if one is not None and (sum(o.bytes for o in outgoing_stores) + one.bytes) * _SHARE <= room:
+            outgoing_stores.append(one)
+    return outgoing_stores
 
 
 def _divided(store: ins.Store, layout: Layout) -> Iterator[EpilogueStores]:

@@ -76,8 +76,8 @@ def command(
         _write(_canonical(file), output)
         return ExitCode.OK
     from dslc.cli.inputs import parse_definitions
-    from dslc.codegen.aarch64.tools.header import one_header
     from dslc.codegen.c_family.one_file import one_file
+    from dslc.codegen.c_interface.kernel_header import one_header
 
     library = options.library(file)
     kernels = picked_kernels(library, name, file)

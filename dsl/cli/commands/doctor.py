@@ -170,7 +170,8 @@ def _arm() -> Iterator[Finding]:
     """What assembles for Arm CPUs, and which kernels the one that is here runs."""
     from dslc.codegen.aarch64.tools.toolchain import find_assembler
     from dslc.compiler.diagnostics import DiagnosticError
-    from dslc.runtime.aarch64 import VARIANTS, best_variant, host_features, is_host
+    from dslc.runtime.aarch64 import VARIANTS, best_variant, is_host
+    from dslc.runtime.native import host_features
 
     try:
         yield Finding("assembler", "ok", f"{find_assembler().identity}  (aarch64: building)")

@@ -109,10 +109,10 @@ def _global_atomic(name: str) -> Atomic | None:
 def _lds_atomic(name: str) -> Atomic | None:
     if name in _FLOATS:
         return _FLOATS[name]
-    found = re.match(r"(\w+)_([ubi])(32|64)$", name)
-    if not found:
+    match = re.match(r"(\w+)_([ubi])(32|64)$", name)
+    if not match:
         return None
-    verb, sign, width = found.groups()
+    verb, sign, width = match.groups()
     ctype = ("i" if sign == "i" else "u") + width
     if verb in ("min", "max"):
         return Atomic(ctype, _MINIMUM if verb == "min" else _MAXIMUM)
@@ -143,12 +143,12 @@ def _vector(space: str, form: str, rest: str) -> Memory | None:
 def _lds(rest: str) -> Memory | None:
     if rest in ("bpermute_b32", "permute_b32", "swizzle_b32"):
         return Memory("LDS", "PERMUTE", 4, rest.removesuffix("_b32"))
-    if found := re.match(r"read_b(64|96)_tr_b(4|6|8|16)$", rest):
-        return Memory("LDS", "LOAD", int(found[1]) // 8, "lds", "TRANSPOSE", bits=int(found[2]))
-    if found := re.match(r"(read|write)2(st64)?_(b32|b64)$", rest):
-        action = "LOAD" if found[1] == "read" else "STORE"
-        size = _BITS[found[3]]
-        return Memory("LDS", action, size, "lds", count=2, stride=size * (64 if found[2] else 1))
+    if match := re.match(r"read_b(64|96)_tr_b(4|6|8|16)$", rest):
+        return Memory("LDS", "LOAD", int(match[1]) // 8, "lds", "TRANSPOSE", bits=int(match[2]))
+    if match := re.match(r"(read|write)2(st64)?_(b32|b64)$", rest):
+        action = "LOAD" if match[1] == "read" else "STORE"
+        size = _BITS[match[3]]
+        return Memory("LDS", action, size, "lds", count=2, stride=size * (64 if match[2] else 1))
     verb, _, what = rest.partition("_")
     if verb == "read" and (what in _BITS or what in _LDS_NARROW):
         size, extend = _LDS_NARROW.get(what, (_BITS.get(what, 0), "ZERO"))
@@ -172,6 +172,6 @@ def find_memory(mnemonic: str) -> Memory | None:
             return _vector("BUFFER", "buffer", rest)
         case "ds":
             return _lds(rest)
-    if found := re.match(r"s_(buffer_)?load_dword(?:x(2|4|8|16))?$", mnemonic):
-        return Memory("SCALAR", "LOAD", 4 * int(found[2] or 1), "buffer" if found[1] else "scalar")
+    if match := re.match(r"s_(buffer_)?load_dword(?:x(2|4|8|16))?$", mnemonic):
+        return Memory("SCALAR", "LOAD", 4 * int(match[2] or 1), "buffer" if match[1] else "scalar")
     return None

@@ -60,23 +60,23 @@ def _assigns(body: str) -> bool:
 
 def read_table(text: str) -> dict[str, Entry]:
     """The entries of a table by mnemonic; a second line for one is an error."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for line in text.splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         head, _, body = line.partition(" : ")
         left, _, right = head.partition("=")
         name, *results = left.split()
-        if name in found:
+        if name in entries:
             raise ValueError(f"{name} is in the table twice")
         body = body.strip()
-        found[name] = Entry(
+        entries[name] = Entry(
             tuple(map(_type, results)),
             tuple(map(_type, right.split())),
             body.removeprefix("*").strip(),
             body.startswith("*"),
         )
-    return found
+    return entries
 
 
 def _type(word: str) -> Type:

@@ -111,7 +111,6 @@ def activate2(
     names = tuple(getattr(o, "name", "") for o in (op0, op1))
     core.require(names in _STAGES, "operator", f"activate2 has no op0={op0!r} with op1={op1!r}")
     folding = reduce_op if isinstance(reduce_op, Operator) else _ADD
-    core.require(folding.reducible, "operator", f"reduce_op={reduce_op!r} does not reduce")
     first, second = core.vector(imm0, source, "imm0"), core.vector(imm1, source, "imm1")
     writes = [out]
     result: Any = None

@@ -8,6 +8,7 @@ import numpy as np
 from dslc.runtime.nki_simulator.elements import FLOATS, HALF, Array, convert
 from dslc.runtime.nki_simulator.engines.operators import OPERATORS, Operator
 from dslc.runtime.nki_simulator.engines.reductions import ReduceCommand, accumulate_into
+from dslc.runtime.nki_simulator.interface.operators import ON_GPSIMD, ON_SCALAR
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
 from dslc.runtime.nki_simulator.neuroncore import Core, Engine, instruction
 from dslc.runtime.nki_simulator.tensors import PSUM, Tensor, is_dense
@@ -24,11 +25,6 @@ def operator(core: Core, value: Any, what: str, bits: bool | None = None) -> Ope
         kind = "bitvec" if bits else "arithmetic"
         core.fail("operator", f"{what}={value!r} is no {kind} operator")
     return value
-
-
-def of_the_vector_engine(core: Core, *names: str) -> None:
-    """Powers run on GpSimd, which takes two tiles."""
-    core.require("power" not in names, "operator", "nl.power is an operator of tensor_tensor alone")
 
 
 def apply(op: Operator, a: Any, b: Any, reverse: bool = False) -> Any:
@@ -97,6 +93,11 @@ def tensor_tensor(
     else:
         exact = whole and not in_psum and engine is Engine.unknown
         queue = core.pick(Engine.gpsimd if exact else engine, ("DVE", "Pool"), out, a, b)
+        core.require(
+            queue != "Pool" or whole or function.name in ON_GPSIMD,
+            "operator",
+            f"GpSimd's tensor_tensor has no {function} of {a} and {b}",
+        )
     if core.values:
         core.write(out, _combine(core, function, a, b, out, whole and queue == "Pool"))
     fast = in_psum and a.buffer != b.buffer
@@ -161,14 +162,13 @@ def tensor_scalar(
 def _scalar_engine(core: Core, engine: Engine, names: list[str], bits: bool, *tiles: Tensor) -> str:
     if bits:
         return core.pick(engine, ("DVE",), *tiles)
-    of_the_vector_engine(core, *names)
     if names[0] == "rsqrt" and engine is Engine.unknown:
         return core.pick(engine, ("Pool",) if PSUM not in {t.buffer for t in tiles} else ("DVE",))
     queue = core.pick(engine, ("DVE", "ACT", "Pool"), *tiles)
     core.require(
         queue != "Pool" or names == ["rsqrt"], "operator", "GpSimd's tensor_scalar is for nl.rsqrt"
     )
-    if queue == "ACT" and names not in (["multiply", "add"], ["multiply"], ["add"]):
+    if queue == "ACT" and tuple(names) not in ON_SCALAR:
         core.fail("operator", f"the Scalar Engine has no tensor_scalar of {', '.join(names)}")
     return queue
 
@@ -198,7 +198,6 @@ def scalar_tensor_tensor(
     if source.buffer == PSUM and other.buffer == PSUM:
         core.fail("both-psum", f"{source} and {other} are both in PSUM")
     first, second = operator(core, op0, "op0", False), operator(core, op1, "op1", False)
-    of_the_vector_engine(core, first.name, second.name)
     column = core.vector(operand0, source, "operand0", any_float=True)
     if core.values:
         shape = (source.shape[0], -1)

@@ -39,6 +39,12 @@ def nc_matmul(
     m, n = _shapes(core, out, left, right, double)
     _dtypes(core, out, left, right, double)
     _tiling(core, left, tile_position, tile_size)
+    columns = tile_size[1] if tile_size else PARTITIONS
+    core.require(
+        not double or columns == PARTITIONS,
+        "window",
+        f"double_row goes with no tile of {columns} columns",
+    )
     if core.version < 4:
         _bank(core, out)
     adds = _adds(core, out, accumulate)

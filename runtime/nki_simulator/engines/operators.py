@@ -1,20 +1,24 @@
 """The operators of the ALUs and the activation functions, with the inputs for which they are valid.
 
-The tables are "Supported Math Operators" and "Supported Activation Functions" of the NKI documentation.
+What exists, and for which inputs, are the rows of interface/operators.py; here is what each computes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from dslc.runtime.nki_simulator.elements import Array
+from dslc.runtime.nki_simulator.interface.names import NAMES
+from dslc.runtime.nki_simulator.interface.operators import ACTIVATION_ROWS, ALU_ROWS, AluRow
 
 Function = Callable[..., Any]
 _ONE = np.float32(1)
+_STEEP = np.float32(1.702)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +26,7 @@ class Operator:
     """A name of `nki.language`: what the ALUs do with it, and what the Scalar Engine does.
 
     `bits` for the operators on bit patterns. `limits` are the inputs for which the activation function
-    is valid, by magnitude where `magnitude`.
+    is valid, by magnitude where `magnitude`. `since` is the NeuronCore from which on it exists.
     """
 
     name: str
@@ -34,13 +38,21 @@ class Operator:
     identity: float = 0.0
     limits: tuple[float, float] | None = None
     magnitude: bool = False
+    since: int = 2
 
     def __repr__(self) -> str:
         return f"nl.{self.name}"
 
-    def __call__(self, *args: object, **kwargs: object) -> None:
-        """An operator is given to an instruction; there is no tile-level function of its name."""
-        raise TypeError(f"nl.{self.name} is an operator for nki.isa instructions, it is not called")
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """On whole tiles, within a kernel that runs: `nl.add(a, b)`."""
+        apply = TILE_LEVEL.get()
+        if apply is None:
+            raise TypeError(f"nl.{self.name} is called where no kernel runs")
+        return apply(self, *args, **kwargs)
+
+
+TILE_LEVEL: ContextVar[Callable[..., Any] | None] = ContextVar("TILE_LEVEL", default=None)
+"""What operators do that a kernel calls: set while one runs."""
 
 
 def _truth(function: Function) -> Function:
@@ -81,6 +93,11 @@ def _gelu_slope(x: Array) -> Array:
     return np.asarray(0.5 * (1 + _erf(x / np.float32(math.sqrt(2)))) + x * density, np.float32)
 
 
+def _gelu_sigmoid_slope(x: Array) -> Array:
+    s = _sigmoid(_STEEP * x)
+    return np.asarray(s * (1 + _STEEP * x * (1 - s)))
+
+
 def _silu_slope(x: Array) -> Array:
     s = _sigmoid(x)
     return np.asarray(s * (1 + x * (1 - s)))
@@ -90,63 +107,86 @@ def _softplus(x: Array) -> Array:
     return np.logaddexp(np.float32(0), x)
 
 
-_ALU = (
-    Operator("add", np.add, reducible=True),
-    Operator("subtract", np.subtract, reducible=True),
-    Operator("multiply", np.multiply, reducible=True, identity=1.0),
-    Operator("maximum", np.maximum, reducible=True, identity=-math.inf),
-    Operator("minimum", np.minimum, reducible=True, identity=math.inf),
-    Operator("power", np.power),
-    Operator("equal", _truth(np.equal)),
-    Operator("not_equal", _truth(np.not_equal)),
-    Operator("greater", _truth(np.greater)),
-    Operator("greater_equal", _truth(np.greater_equal)),
-    Operator("less", _truth(np.less)),
-    Operator("less_equal", _truth(np.less_equal)),
-    Operator("logical_and", _logical(np.logical_and), reducible=True, identity=1.0),
-    Operator("logical_or", _logical(np.logical_or), reducible=True),
-    Operator("logical_xor", _logical(np.logical_xor), reducible=True),
-    Operator("logical_not", lambda a: (a == 0).astype(np.float32), unary=True),
-    Operator("abs_max", lambda a, b: np.maximum(np.abs(a), np.abs(b)), reducible=True),
-    Operator("invert", np.invert, bits=True, unary=True),
-    Operator("bitwise_and", np.bitwise_and, bits=True, reducible=True),
-    Operator("bitwise_or", np.bitwise_or, bits=True, reducible=True),
-    Operator("bitwise_xor", np.bitwise_xor, bits=True, reducible=True),
-    Operator("left_shift", np.left_shift, bits=True),
-    Operator("right_shift", _shifted_right, bits=True),
-    Operator("rsqrt", lambda a: _ONE / np.sqrt(a), lambda x: _ONE / np.sqrt(x), unary=True,
-             limits=(2.0**-87, 2.0**97)),
-    Operator("reciprocal", lambda a: _ONE / a, lambda x: _ONE / x, unary=True,
-             limits=(2.0**-42, 2.0**42), magnitude=True),
-    Operator("abs", np.abs, np.abs, unary=True),
-)  # fmt: skip
-_ACTIVATIONS = (
-    Operator("copy", act=lambda x: x),
-    Operator("square", act=lambda x: x * x),
-    Operator("sigmoid", act=_sigmoid),
-    Operator("relu", act=lambda x: np.maximum(x, np.float32(0))),
-    Operator("gelu", act=_gelu),
-    Operator("gelu_dx", act=_gelu_slope),
-    Operator("gelu_apprx_tanh", act=_gelu_tanh),
-    Operator("gelu_apprx_sigmoid", act=lambda x: x * _sigmoid(np.float32(1.702) * x)),
-    Operator("silu", act=lambda x: x * _sigmoid(x)),
-    Operator("silu_dx", act=_silu_slope),
-    Operator("tanh", act=np.tanh),
-    Operator("softplus", act=_softplus),
-    Operator("mish", act=lambda x: x * np.tanh(_softplus(x))),
-    Operator("erf", act=_erf),
-    Operator("erf_dx", act=lambda x: np.float32(2 / math.sqrt(math.pi)) * np.exp(-x * x)),
-    Operator("exp", act=np.exp),
-    Operator("log", act=np.log, limits=(2.0**-64, 2.0**64)),
-    Operator("sin", act=np.sin, limits=(-math.pi, math.pi)),
-    Operator("arctan", act=np.arctan, limits=(-math.pi / 2, math.pi / 2)),
-    Operator("sqrt", act=np.sqrt, limits=(2.0**-116, 2.0**118)),
-    Operator("sign", act=np.sign),
-)
+_ALU: dict[str, Function] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "power": np.power,
+    "equal": _truth(np.equal),
+    "not_equal": _truth(np.not_equal),
+    "greater": _truth(np.greater),
+    "greater_equal": _truth(np.greater_equal),
+    "less": _truth(np.less),
+    "less_equal": _truth(np.less_equal),
+    "logical_and": _logical(np.logical_and),
+    "logical_or": _logical(np.logical_or),
+    "logical_xor": _logical(np.logical_xor),
+    "abs_max": lambda a, b: np.maximum(np.abs(a), np.abs(b)),
+    "abs_min": lambda a, b: np.minimum(np.abs(a), np.abs(b)),
+    "invert": np.invert,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "left_shift": np.left_shift,
+    "right_shift": _shifted_right,
+    "rsqrt": lambda a: _ONE / np.sqrt(a),
+    "reciprocal": lambda a: _ONE / a,
+    "abs": np.abs,
+}
+_ACTIVATIONS: dict[str, Function] = {
+    "copy": lambda x: x,
+    "square": lambda x: x * x,
+    "sigmoid": _sigmoid,
+    "relu": lambda x: np.maximum(x, np.float32(0)),
+    "gelu": _gelu,
+    "gelu_dx": _gelu_slope,
+    "gelu_apprx_tanh": _gelu_tanh,
+    "gelu_apprx_sigmoid": lambda x: x * _sigmoid(_STEEP * x),
+    "gelu_apprx_sigmoid_dx": _gelu_sigmoid_slope,
+    "silu": lambda x: x * _sigmoid(x),
+    "silu_dx": _silu_slope,
+    "tanh": np.tanh,
+    "softplus": _softplus,
+    "mish": lambda x: x * np.tanh(_softplus(x)),
+    "erf": _erf,
+    "erf_dx": lambda x: np.float32(2 / math.sqrt(math.pi)) * np.exp(-x * x),
+    "exp": np.exp,
+    "log": np.log,
+    "sin": np.sin,
+    "arctan": np.arctan,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: _ONE / np.sqrt(x),
+    "reciprocal": lambda x: _ONE / x,
+    "abs": np.abs,
+    "sign": np.sign,
+}
+_IDENTITIES = {"multiply": 1.0, "logical_and": 1.0, "maximum": -math.inf, "minimum": math.inf}
+_IDENTITIES["abs_min"] = math.inf
 
-# Functions of `nki.language` that no engine has.
-_OTHERS = (Operator("divide"), Operator("mod"))
 
-OPERATORS = {op.name: op for op in (*_ALU, *_ACTIVATIONS, *_OTHERS)}
+def _operator(name: str) -> Operator:
+    """The operator of a name, by the rows of the published tables."""
+    alu, act = ALU_ROWS.get(name, AluRow()), ACTIVATION_ROWS.get(name)
+    limits = (act.low, act.high) if act and math.isfinite(act.high) else None
+    return Operator(
+        name,
+        _ALU.get(name),
+        _ACTIVATIONS.get(name),
+        alu.bits,
+        alu.unary,
+        alu.reduces,
+        _IDENTITIES.get(name, 0.0),
+        limits,
+        act is not None and act.magnitude,
+        alu.since,
+    )
+
+
+# Names of `nki.language` that no engine has as an operator.
+_OTHERS = tuple(sorted((*NAMES["functions"], *NAMES["logic"], "divide", "mod", "fmod", "average")))
+
+OPERATORS = {name: _operator(name) for name in dict.fromkeys((*_ALU, *_ACTIVATIONS, *_OTHERS))}
 OPERATORS["max"], OPERATORS["min"] = OPERATORS["maximum"], OPERATORS["minimum"]
 OPERATORS["bypass"] = Operator("bypass", lambda a, _b: a)

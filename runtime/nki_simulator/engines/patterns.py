@@ -114,7 +114,7 @@ def range_select(
 def nc_stream_shuffle(core: Core, dst: Any, src: Any, shuffle_mask: Sequence[int]) -> None:
     """In every 32 partitions, partition i of dst is partition mask[i] of src; 255 leaves it."""
     out, source = core.tile(dst, "dst"), core.tile(src, "src")
-    core.alike(out, source)
+    core.require(out.free == source.free, "shape", f"{source} has not the elements of {out}")
     core.require(out.dtype == source.dtype, "dtype", f"{source} is not of dst's data type")
     core.require(
         len(shuffle_mask) == 32 and all(0 <= m < 32 or m == 255 for m in shuffle_mask),
@@ -131,7 +131,7 @@ def nc_stream_shuffle(core: Core, dst: Any, src: Any, shuffle_mask: Sequence[int
         before = core.read(source).copy()
         held = out.values()
         for i in moved:
-            held[i] = before[wanted[i]]
+            held[i] = before[wanted[i]].reshape(held.shape[1:])
         if not keep:
             out.mark()
         else:

@@ -122,14 +122,19 @@ def tensor_partition_reduce(core: Core, dst: Any, op: Any, data: Any) -> None:
 
 @instruction
 def tensor_scalar_reduce(
-    core: Core, dst: Any, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any,
+    core: Core, dst: Any, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any = None,
     reverse0: bool = False, reduce_cmd: ReduceCommand = ReduceCommand.reset_reduce,
-    reduce_init: Any = None,
+    reduce_init: Any = None, reduce_res_negate: bool = False,
 ) -> None:  # fmt: skip
-    """dst = data op0 operand0, and reduce_res its reduction over the free axes."""
+    """dst = data op0 operand0, and reduce_res its reduction over the free axes, or minus that."""
     out, source = core.tile(dst, "dst"), core.tile(data, "data")
     core.alike(out, source)
     core.require(not reverse0, "version", "reverse0 is not there yet")
+    core.require(
+        (reduce_init is not None) == (reduce_cmd is ReduceCommand.load_reduce),
+        "signature",
+        "reduce_init goes with load_reduce",
+    )
     if not isinstance(op0, Operator) or op0.alu is None or op0.bits:
         core.fail("operator", f"op0={op0!r} is no arithmetic operator")
     value = None if op0.unary else core.vector(operand0, source, "operand0")
@@ -142,7 +147,10 @@ def tensor_scalar_reduce(
         core.write(out, result)
     function = reducer(core, reduce_op, "reduce_op")
     accumulate_into(core, "DVE", result, function, reduce_cmd, reduce_res, out, writes, reduce_init)
-    core.run("DVE", max(MIN_CYCLES, out.free) + MIN_CYCLES, (source, operand0), writes)
+    if reduce_res_negate and reduce_res is not None and core.values:
+        core.write(reduce_res, -core.f32(reduce_res))
+    reading = MIN_CYCLES if reduce_res is not None else 0
+    core.run("DVE", max(MIN_CYCLES, out.free) + reading, (source, operand0), writes)
 
 
 _CUMULATIVE = ("add", "subtract", "multiply", "maximum", "minimum")

@@ -77,19 +77,30 @@ def nc_find_index8(core: Core, dst: Any, data: Any, vals: Any) -> None:
     core.require(out.dtype in ("uint16", "uint32"), "dtype", f"dst {out} is not uint16 or uint32")
     if core.values:
         x, v = (core.f32(t).reshape(t.shape[0], -1) for t in (source, wanted))
-        core.write(out, _places(x, v).astype(out.values().dtype))
+        core.write(out, _places(x, v).astype(out.values().dtype))  # all bits where there is none
     core.run("DVE", max(MIN_CYCLES, source.free), (source, wanted), (out,))
 
 
 def _places(x: Array, v: Array) -> Array:
-    """The first place of each value that an equal value before it has not taken."""
-    found = np.zeros(v.shape, np.int64)
+    """The first place of each value that an equal value before it has not taken; -1 for none."""
+    found = np.full(v.shape, -1, np.int64)
     free = np.ones(x.shape, bool)
     rows = np.arange(len(x))
     for i in range(v.shape[1]):
         same = free & (x == v[:, i : i + 1])
-        found[:, i] = same.argmax(axis=1)
-        free[rows, found[:, i]] &= ~same.any(axis=1)
+        met = same.any(axis=1)
+        found[met, i] = same.argmax(axis=1)[met]
+        free[rows[met], found[met, i]] = False
+    return found
+
+
+def _descending(places: Array, v: Array) -> Array:
+    """The places of equal values, which the machine tells from the last to the first."""
+    found = places.copy()
+    for row, values in zip(found, v, strict=True):
+        for value in np.unique(values):
+            mine = np.flatnonzero(values == value)
+            row[mine] = row[mine][::-1]
     return found
 
 
@@ -107,13 +118,13 @@ def nc_match_replace8(
         x, v = (core.f32(t).reshape(t.shape[0], -1) for t in (source, wanted))
         places = _places(x, v)
         result = x.copy()
-        rows = np.arange(len(x))[:, None]
-        met = x[rows, places] == v
-        result[np.broadcast_to(rows, met.shape)[met], places[met]] = imm
+        met = places >= 0
+        rows = np.broadcast_to(np.arange(len(x))[:, None], met.shape)
+        result[rows[met], places[met]] = imm
         core.write(out, result)
     if dst_idx is not None:
         indices = core.tile(dst_idx, "dst_idx")
         if core.values:
-            core.write(indices, places.astype(indices.values().dtype))
+            core.write(indices, _descending(places, v).astype(indices.values().dtype))
         writes.append(indices)
     core.run("DVE", max(MIN_CYCLES, source.free), (source, wanted), writes)

@@ -64,7 +64,7 @@ def _transfer(core: Core, out: Tensor, source: Tensor, rows: Rows) -> None:
     if out.buffer == HBM:
         core.trace.hbm_written += out.size * out.itemsize
     numbers = tuple(t.rows for t in (source, out) if isinstance(t, IndirectTensor))
-    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, (source, *numbers), (out,), rows)
+    core.issue(queue, 0.0, 0.0, (source, *numbers), (out,), rows)
 
 
 @instruction
@@ -85,9 +85,13 @@ def dma_copy(
         core.require(core.version >= 4, "version", "priority needs NeuronCore-v4")
     if dge_mode is DgeMode.hwdge:
         core.require(core.version >= 3, "version", "hwdge needs NeuronCore-v3")
+        core.require(source.dtype == out.dtype, "dtype", f"hwdge casts nothing: {source} to {out}")
     if engine is not Engine.unknown:
         core.require(
             engine in (Engine.sync, Engine.scalar), "engine", f"{engine} makes no descriptors"
+        )
+        core.require(
+            dge_mode is DgeMode.hwdge, "engine", f"{engine} makes descriptors with hwdge alone"
         )
     skip = oob_mode is OobMode.skip
     if isinstance(source, IndirectTensor) or isinstance(out, IndirectTensor):
@@ -120,7 +124,11 @@ def dma_transpose(
     dge_mode: DgeMode = DgeMode.unknown,
     oob_mode: OobMode = OobMode.error,
 ) -> None:
-    """dst in SBUF = src with first and last axis exchanged; 2-byte types, a last axis of up to 128."""
+    """dst in SBUF = src with first and last axis exchanged; a last axis of up to 128.
+
+    2-byte types, from NeuronCore-v3 on 4-byte ones, too. By descriptors of the hardware (hwdge, and
+    where the source begins at a register) 2 bytes and 1, 2, 4, 8 or 16 rows.
+    """
     out, source = _side(core, dst, "dst"), _side(core, src, "src")
     core.require(out.buffer == SBUF, "memory", f"dst {out} is not in SBUF")
     core.require(source.ndim in _AXES, "shape", f"src {source} has not 2 to 4 axes")
@@ -129,7 +137,16 @@ def dma_transpose(
     wanted = tuple(source.shape[a] for a in order)
     core.require(out.shape == wanted, "shape", f"dst {out} is not of shape {wanted}")
     core.require(source.dtype == out.dtype, "dtype", f"{out} has not the data type of {source}")
-    core.require(source.itemsize == 2, "dtype", f"src {source} is not of a 2-byte type")
+    sizes = (2, 4) if core.version >= 3 else (2,)
+    core.require(source.itemsize in sizes, "dtype", f"src {source} is not of 2 (or 4) bytes")
+    _descriptors(core, source, dge_mode)
+    if priority is not None:
+        core.require(core.version >= 4, "version", "priority needs NeuronCore-v4")
+    core.require(
+        oob_mode is OobMode.error or isinstance(source, IndirectTensor),
+        "signature",
+        "oob_mode=skip goes with rows by index",
+    )
     core.require(
         source.shape[-1] <= PARTITIONS, "window", f"src {source}: the last axis exceeds 128"
     )
@@ -140,6 +157,20 @@ def dma_transpose(
     # The engines work together on blocks of 128 x 16 elements: rows cost nothing by themselves.
     share = -(-math.prod(source.shape) * source.itemsize // DMA_ENGINES)
     _transfer(core, out, source, Rows(DMA_ENGINES, share, rate))
+
+
+def _descriptors(core: Core, source: Tensor, mode: DgeMode) -> None:
+    """The conditions of a transpose's descriptors (nki.isa.dma_transpose; 0.6 relaxed the rows)."""
+    core.require(mode in (DgeMode.unknown, DgeMode.hwdge), "signature", f"no transpose by {mode}")
+    if mode is DgeMode.unknown and not core.awaits_registers:
+        return
+    core.require(core.version >= 3, "version", "hwdge needs NeuronCore-v3")
+    core.require(source.itemsize == 2, "dtype", f"hwdge transposes 2-byte types, not {source}")
+    core.require(
+        source.shape[0] in (1, 2, 4, 8, 16),
+        "window",
+        f"hwdge transposes up to 16 rows, not {source}",
+    )
 
 
 @instruction
@@ -176,4 +207,4 @@ def dma_compute(
     # Every source is a row of its own for the engines; the sum is written once.
     rows = Rows(max(1, len(sources) * out.size * out.itemsize // max(row, 1)), row)
     queue = "store" if out.buffer == HBM else "load"
-    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, tuple(sources), (out,), rows)
+    core.issue(queue, 0.0, 0.0, tuple(sources), (out,), rows)

@@ -21,7 +21,7 @@ class Simulate:
         self._capsys = capsys
 
     def __call__(self, *arguments: str) -> tuple[int, str]:
-        code = simulate(["simulate", *arguments])
+        code = run(["simulate", *arguments])
         found = self._capsys.readouterr()
         return code, found.out + found.err
 
@@ -54,7 +54,7 @@ def test_functions_come_from_a_file(simulate: Simulate, tmp_path: Path) -> None:
     code, text = simulate(str(module), "-i", "a=7", "--functions", str(functions))
     assert (code, "14" in text) == (0, True)
     code, text = simulate(str(module), "-i", "a=7")
-    assert code == 1
+    assert code == 4
     assert "function: @twice is not given" in text
     assert "aie.mlir:" in text
 
@@ -63,7 +63,14 @@ def test_what_is_wrong_names_its_line(simulate: Simulate, tmp_path: Path) -> Non
     module = tmp_path / "aie.mlir"
     module.write_text(passed_through(ADD).replace("AcquireGreaterEqual", "Take", 1))
     code, text = simulate(str(module))
-    assert code == 1
+    assert code == 4
     assert "a lock is not used by Take" in text
     code, text = simulate(str(module), "-i", "q=1")
     assert (code, "no such argument" in text) == (2, True)
+
+
+def test_options_of_the_other_kind_are_refused(simulate: Simulate, tmp_path: Path) -> None:
+    module = tmp_path / "aie.mlir"
+    module.write_text(passed_through(ADD))
+    code, text = simulate(str(module), "--grid", "2")
+    assert (code, "--grid says nothing of aie.mlir" in text) == (2, True)

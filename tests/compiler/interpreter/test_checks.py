@@ -24,7 +24,7 @@ def failure(kernel, args, **options) -> str:
     (found,) = caught.value.diagnostics
     assert found.hint
     labels = [f"{label.loc}: {label.text}" for label in found.labels]
-    return "\n".join([str(caught.value), *labels])
+    return "\n".join([caught.value.summary, *labels])
 
 
 def zeros(*shape, dtype=np.float32):
@@ -159,7 +159,7 @@ def test_computing_with_an_undefined_element_is_an_error(use, capsys):
     use(b, tile)
     with pytest.raises(DiagnosticError) as caught:
         run(b.kernel(), {})
-    found = str(caught.value)
+    found = caught.value.summary
     assert "DSL0603]: element [2, 0] of the register tile acc is read before it is written" in found
     assert found.startswith("t.tile:")
     run(b.kernel(), {}, Options(check=False))

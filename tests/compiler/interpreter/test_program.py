@@ -65,7 +65,7 @@ def test_a_buffer_that_no_call_has_written_is_undefined():
     args = {"x": np.ones(6, np.float32), "y": np.ones(6, np.float32), "f": 1.0}
     with pytest.raises(DiagnosticError) as caught:
         run(program, args)
-    assert "element [0] of middle, which was never written, in turn i=0" in str(caught.value)
+    assert "element [0] of middle, which was never written, in turn i=0" in caught.value.summary
     half = p.program(Call(first_half(), (p.middle,)), Call(scaled(), (p.middle, p.y, p.factor)))
     with pytest.raises(DiagnosticError, match=r"element \[3\] of middle"):
         run(half, args)

@@ -70,7 +70,7 @@ def test_a_deadlock_is_reported():
     for seed in (None, 1):
         with pytest.raises(DiagnosticError) as caught:
             run(serial_split(4, release=False), args, Options(shuffle=seed))
-        found = str(caught.value)
+        found = caught.value.summary
         assert found.startswith("t.tile:3:1: error[DSL0607]: all turns that are left wait")
         assert "; ..." in found
 

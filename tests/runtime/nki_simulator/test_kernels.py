@@ -69,15 +69,15 @@ def test_a_compiled_loop_counts_in_a_scalar_of_run_time() -> None:
         "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
         "    def body(i):\n"
         "        t = nl.ndarray((64, 10), dtype=x.dtype, buffer=nl.sbuf)\n"
-        "        nisa.dma_copy(dst=t, src=x[nl.ds(i * 64, 64), 0:10])\n"
-        "        nisa.dma_copy(dst=y.ap([[10, 64], [1, 10]], scalar_offset=i * 64), src=t)\n"
-        "    nl.fori_loop(0, 5, body)\n"
+        "        nisa.dma_copy(dst=t, src=x[nl.ds(i, 64), 0:10])\n"
+        "        nisa.dma_copy(dst=y.ap([[10, 64], [1, 10]], scalar_offset=i), src=t)\n"
+        "    nl.fori_loop(0, 320, body, step=64)\n"
         "    return y\n"
     )
     x = normal(320, 10)
     assert np.array_equal(run(source, x).outputs[0], x)
     with pytest.raises(NkiFault) as fault:
-        run(source.replace("nl.ds(i * 64, 64)", "0:64 if i == 0 else 64"), x)
+        run(source.replace("nl.ds(i, 64)", "0:64 if i == 0 else 64"), x)
     assert fault.value.rule in ("scalar", "subset")
 
 

@@ -176,15 +176,15 @@ def kernel(x):
     y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     def body(i):
         t = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.dma_copy(dst=t, src=x[nl.ds(i * 128, 128), 0:512])
+        nisa.dma_copy(dst=t, src=x[nl.ds(i, 128), 0:512])
         nisa.activation(dst=t, op=nl.exp, data=t)
-        nisa.dma_copy(dst=y[nl.ds(i * 128, 128), 0:512], src=t)
+        nisa.dma_copy(dst=y[nl.ds(i, 128), 0:512], src=t)
     LOOP
     return y
 """
 )
-ROLLED = LOOP.replace("LOOP", "nl.fori_loop(0, 8, body)")
-UNROLLED = LOOP.replace("LOOP", "for i in range(8):\n        body(i)")
+ROLLED = LOOP.replace("LOOP", "nl.fori_loop(0, 1024, body, step=128)")
+UNROLLED = LOOP.replace("LOOP", "for i in range(0, 1024, 128):\n        body(i)")
 
 
 def both() -> tuple[Run, Run]:
@@ -201,7 +201,7 @@ def test_tiles_of_a_compiled_loop_are_one_memory_and_of_an_unrolled_one_many() -
 
 def test_memory_is_given_out_again_when_its_tile_is_used_for_the_last_time() -> None:
     """200 tiles of 2 KiB in a core of 212 KiB, one live at a time: loads run ahead as far as it holds."""
-    source = UNROLLED.replace("range(8)", "range(200)")
+    source = UNROLLED.replace("range(0, 1024, 128)", "range(0, 25600, 128)")
     found = run(source, np.ones((200 * 128, 512), np.float32))
     assert found.sbuf_peak == 2048
     assert len(found.waits) == 200 - CORES["trn2"].sbuf_bytes // 2048

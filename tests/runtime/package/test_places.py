@@ -18,6 +18,8 @@ from dslc.runtime.package import places
         (True, ["hip:gfx950", "cuda:sm_90a"], ["gpu", "amd"]),
         (False, ["aarch64:i8mm"], []),
         (True, ["interp"], []),
+        (True, ["cpu:apple-m1", "aarch64:base"], ["cpu"]),
+        (False, ["cpu:znver4", "aarch64:base"], ["cpu"]),
     ],
 )
 def test_gpus_come_before_the_cpu_for_which_there_is_code(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dslc.runtime.nki_simulator import running
 from dslc.runtime.nki_simulator.language import Language
-from dslc.runtime.nki_simulator.modules import kernel_globals
+from dslc.runtime.nki_simulator.modules import kernel_modules
 from dslc.runtime.nki_simulator.neuroncore import Core
 
 TARGETS = ("nki:trn1", "nki:trn2", "nki:trn3")
@@ -105,15 +105,14 @@ def test_one_text_finds_while_loop_where_a_version_of_nki_has_it(
 ) -> None:
     """nki 0.6 has it in nki.experimental, later ones in nki.language."""
 
-    def without(core: Core, name: str) -> tuple[dict[str, Any], Language]:
-        names, language = kernel_globals(core, name)
-        module = names["__builtins__"]["__import__"](missing, None, None, ("while_loop",))
-        del module.while_loop
-        return names, language
+    def without(core: Core) -> tuple[dict[str, Any], Language]:
+        modules, language = kernel_modules(core)
+        del modules[missing].while_loop
+        return modules, language
 
     x = np.full((16, 32), 1.0, np.float32)
     y, c = np.zeros_like(x), np.zeros(16, np.float32)
     kernel = dslc.compile(source=HALVE, target="nki:trn2", cache=False).halve
-    monkeypatch.setattr(running, "kernel_globals", without)
+    monkeypatch.setattr(running, "kernel_modules", without)
     kernel(x, y, c)
     assert (c == 3.0).all()

@@ -61,7 +61,7 @@ def test_a_step_of_zero_is_an_error():
     with b.loop("k", 0, 4, b.integer("n")):
         pass
     run(b.kernel(), {"n": 1})
-    with pytest.raises(DiagnosticError, match=r"t.tile:1:1: error\[DSL0602\]: the step of"):
+    with pytest.raises(DiagnosticError, match=r"error\[DSL0602\]: the step of"):
         run(b.kernel(), {"n": 0})
 
 
@@ -199,7 +199,7 @@ def test_an_assertion_names_its_text_and_turn():
     run(b.kernel(grid=[("m", 0, 32, 16), ("n", 0, 2, 1)]), {})
     with pytest.raises(DiagnosticError) as caught:
         run(b.kernel(grid=[("m", 0, 64, 16), ("n", 0, 2, 1)]), {})
-    assert str(caught.value) == (
+    assert caught.value.summary == (
         "t.tile:7:5: error[DSL0608]: the assertion does not hold in turn m=32, n=0: too far"
     )
 

@@ -36,7 +36,7 @@ def failure(kernel, args) -> str:
         run(kernel, args)
     (found,) = caught.value.diagnostics
     assert found.hint
-    return "\n".join([str(caught.value), *(f"{p.loc}: {p.text}" for p in found.labels)])
+    return "\n".join([caught.value.summary, *(f"{p.loc}: {p.text}" for p in found.labels)])
 
 
 def pipelined(stages=3, sync=True, wait=None, ahead=None):

@@ -1,0 +1,1 @@
+"""Commands for those who write kernels: their texts, their editors."""

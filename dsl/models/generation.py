@@ -1,0 +1,133 @@
+"""Tokens one after another: a prompt in, then each token's logits to the next."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from dslc.checkpoints import open_checkpoint
+from dslc.compiler.diagnostics import error
+from dslc.models.configuration import ModelConfig, read_config
+from dslc.models.decoder import Decoder, Progress
+from dslc.models.linear import Rounding
+from dslc.models.names import Weights
+from dslc.runtime.elements import Array
+from dslc.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is chosen: the greatest logit where `temperature` is 0.
+
+    Else a draw from softmax(logits / temperature), of the `top_k` greatest (0: of all) and the fewest
+    that have `top_p` of the probability together.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+@dataclass(slots=True)
+class Times:
+    """Seconds by stage, and the tokens of each."""
+
+    load: float = 0.0
+    prefill: float = 0.0
+    decode: float = 0.0
+    prompt_tokens: int = 0
+    new_tokens: int = 0
+
+
+@dataclass(slots=True)
+class Model:
+    """A decoder with its tokens so far."""
+
+    config: ModelConfig
+    decoder: Decoder
+    times: Times = field(default_factory=Times)
+
+    def logits(self, ids: Sequence[int], position: int = 0) -> Array:
+        """The logits after these tokens, f32 [vocabulary]."""
+        whole: Array = self.decoder(ids, position).read().astype(np.float32)
+        return np.asarray(whole[0])
+
+    def generate(
+        self, ids: Sequence[int], count: int, sampling: Sampling | None = None
+    ) -> Iterator[int]:
+        """Up to `count` tokens after a prompt; a token that ends a text is given and ends it.
+
+        DSL0788 for a prompt that is empty, is past the cache, or has tokens that the model has not.
+        """
+        self._check(ids, count)
+        sampling = sampling or Sampling()
+        rng = np.random.default_rng(sampling.seed)
+        begin = time.perf_counter()
+        logits = self.logits(ids)
+        self.times.prefill += time.perf_counter() - begin
+        self.times.prompt_tokens += len(ids)
+        for position in range(len(ids), len(ids) + count):
+            token = choose(logits, sampling, rng)
+            self.times.new_tokens += 1
+            yield token
+            if token in self.config.stops or position + 1 == len(ids) + count:
+                return
+            begin = time.perf_counter()
+            logits = self.logits([token], position)
+            self.times.decode += time.perf_counter() - begin
+
+    def _check(self, ids: Sequence[int], count: int) -> None:
+        if not ids:
+            raise error("DSL0788", "a prompt has at least one token")
+        if len(ids) + count > self.decoder.length:
+            text = f"{len(ids)} tokens and {count} new ones"
+            raise error("DSL0788", f"{text} are more than the cache's {self.decoder.length}")
+        wrong = next((t for t in ids if not 0 <= t < self.config.vocabulary), None)
+        if wrong is not None:
+            raise error("DSL0788", f"the model has no token {wrong}")
+
+
+def choose(logits: Array, sampling: Sampling, rng: np.random.Generator) -> int:
+    """A token by its logits, f32 [vocabulary]."""
+    if sampling.temperature <= 0:
+        return int(np.argmax(logits))
+    scaled = logits.astype(np.float64) / sampling.temperature
+    order = np.argsort(-scaled, kind="stable")
+    if sampling.top_k:
+        order = order[: sampling.top_k]
+    p = np.exp(scaled[order] - scaled[order[0]])
+    p /= p.sum()
+    if sampling.top_p < 1:
+        # The token that reaches the bound is one of those that may be drawn.
+        kept = int(np.searchsorted(np.cumsum(p), sampling.top_p)) + 1
+        order, p = order[:kept], p[:kept] / p[:kept].sum()
+    return int(order[np.searchsorted(np.cumsum(p), rng.random(), side="right").clip(0, len(p) - 1)])
+
+
+def open_model(
+    path: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    dtype: str = "f32",
+    length: int = 0,
+    quantize: str = "",
+    progress: Progress | None = None,
+) -> Model:
+    """A checkpoint ready to run: see `dslc.checkpoints`.
+
+    `length` bounds its tokens (0: up to 4096). `quantize` is a dtype and a group, such as `u4:128`, to
+    which float weights of products are rounded; the head takes 8 bits then.
+    """
+    begin = time.perf_counter()
+    checkpoint = open_checkpoint(Path(path))
+    config = read_config(checkpoint.config)
+    session = Session(target) if target else Session()
+    limit = length or min(config.positions, 4096)
+    rounding = Rounding.parse(quantize) if quantize else None
+    decoder = Decoder(Weights(checkpoint, config), session, dtype, limit, progress, rounding)
+    return Model(config, decoder, Times(load=time.perf_counter() - begin))

@@ -1,0 +1,53 @@
+"""Native code gives what the interpreter of Vector IR gives."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.targets.cpu import Processor
+from dslc.compiler.vector.function import Module
+from dslc.compiler.vector.interpreter import interpret
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies.native_vector import run_native, runnable
+from strategies.random_vector import random_function, random_source, read_results, same
+
+PROCESSORS = runnable("x86-64-v3", "znver4")
+
+
+def check(rng: random.Random, processor: Processor) -> None:
+    made = random_function(rng)
+    module = Module((made.function,))
+    source, n = random_source(rng), rng.randrange(9)
+    want, have = (aligned(made.bytes) for _ in range(2))
+    with np.errstate(all="ignore"):
+        interpret(module, "f", source.copy(), want, n)
+    run_native(module, "f", processor, copied(source), have, n)
+    pairs = zip(read_results(want, made), read_results(have, made), made.results, strict=True)
+    for x, y, (_, type_) in pairs:
+        with np.errstate(all="ignore"):
+            assert same(x, y, type_.dtype), (type_, x, y)
+
+
+def aligned(size: int) -> Array:
+    """Zeros at a multiple of 64 bytes, with room before their end."""
+    whole = np.zeros(size + 64, np.uint8)
+    start = -whole.ctypes.data % 64
+    return whole[start : start + size]
+
+
+def copied(content: Array) -> Array:
+    found = aligned(len(content))
+    found[:] = content
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(PROCESSORS))
+@given(rng=st.randoms(use_true_random=False))
+@settings(max_examples=20, deadline=None)
+def test_random_functions(name: str, rng: random.Random) -> None:
+    check(rng, PROCESSORS[name])

@@ -1,0 +1,187 @@
+"""The short way of calls: right where it is taken, and not taken where anything differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from typing import Any
+
+import numpy as np
+import pytest
+from dslc.codegen.cpu.tools.elf_library import link_elf
+from dslc.compiler.artifact import UNKNOWN, Artifact, Param, Requirement, Signature, Workspace
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.runtime.native import HostProcessor, NativeKernel
+from dslc.runtime.native.host import extension
+from dslc.runtime.native.loading import LIBRARY
+
+from support.llvm import object_of
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64" or extension() is None, reason="needs the extension on x86-64"
+)
+
+# y[i] = a x[i] + bias, an element a turn; asserts a != 0; bias is -1 where `loud` holds
+TEXT = """
+define i32 @axpb(ptr %words, i64 %begin, i64 %end, ptr %scratch) {
+entry:
+  %x = load ptr, ptr %words
+  %wy = getelementptr i64, ptr %words, i64 1
+  %y = load ptr, ptr %wy
+  %wa = getelementptr i64, ptr %words, i64 2
+  %a = load float, ptr %wa
+  %wb = getelementptr i64, ptr %words, i64 3
+  %b = load double, ptr %wb
+  %wc = getelementptr i64, ptr %words, i64 4
+  %c = load i64, ptr %wc
+  %wl = getelementptr i64, ptr %words, i64 5
+  %l = load i64, ptr %wl
+  %loud = icmp ne i64 %l, 0
+  %ci = sitofp i64 %c to double
+  %sum = fadd double %b, %ci
+  %wide = select i1 %loud, double -1.0, double %sum
+  %bias = fptrunc double %wide to float
+  %zero = fcmp oeq float %a, 0.0
+  br i1 %zero, label %failed, label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %loop ]
+  %from = getelementptr float, ptr %x, i64 %i
+  %given = load float, ptr %from
+  %product = fmul float %given, %a
+  %result = fadd float %product, %bias
+  %to = getelementptr float, ptr %y, i64 %i
+  store float %result, ptr %to
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+failed:
+  ret i32 1
+done:
+  ret i32 0
+}
+"""
+KINDS = {"a": "f32", "b": "f64", "c": "i64", "loud": "bool"}
+
+
+def axpb(**changes: Any) -> Artifact:
+    params = (
+        Param("x", "f32", "in", ("N",)),
+        Param("y", "f32", "out", ("N",)),
+        *(Param(name, kind, "in") for name, kind in KINDS.items()),
+    )
+    launch = {
+        "variant": "x86-64-v3",
+        "features": [],
+        "arguments": [
+            {"kind": "tensor", "name": "x"},
+            {"kind": "tensor", "name": "y"},
+            *({"kind": "scalar", "name": n, "type": t} for n, t in KINDS.items()),
+        ],
+        "scratch": 0,
+        "asserts": ["a != 0"],
+        "grid": ["N"],
+    }
+    made = Artifact(
+        "axpb", "kernel", "cpu:x86-64-v3", "axpb",
+        Signature(params, ("N",), requires=(Requirement("c < 100", "c < 100"),)),
+        UNKNOWN, ("N",), launch=launch, files={LIBRARY: link_elf([object_of(TEXT, "x86_64")])},
+    )  # fmt: skip
+    return dataclasses.replace(made, **changes)
+
+
+@pytest.fixture(scope="module")
+def kernel() -> NativeKernel:
+    return NativeKernel(axpb(), HostProcessor.get(), LIBRARY)
+
+
+def pair(n: int = 9) -> tuple[Any, Any]:
+    return np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+
+
+def way(kernel: NativeKernel, *arguments: object) -> Any:
+    names = [p.name for p in kernel.artifact.signature.params]
+    kernel.launch(dict(zip(names, arguments, strict=True)))
+    found = kernel.short_call(arguments, {})
+    assert found is not None
+    return found
+
+
+def test_other_arrays_and_scalars_of_the_same_kinds(kernel: NativeKernel) -> None:
+    short = way(kernel, *pair(), 2.0, 0.5, 3, False)
+    for a, b, loud in ((0.1, 7.0, False), (3, -1, False), (-2.5, 1e-3, True)):
+        x, y = pair()
+        x += 100
+        assert short((x, y, a, b, 3, loud), None) is True
+        bias = np.float32(-1 if loud else b + 3)
+        np.testing.assert_array_equal(y, x * np.float32(a) + bias)
+
+
+def test_large_calls_run_on_all_threads(kernel: NativeKernel) -> None:
+    n = 1 << 18
+    short = way(kernel, *pair(n), 1.0, 0.0, 0, False)
+    x, y = pair(n)
+    assert short((x, y, 0.5, 1.0, 0, False), None) is True
+    np.testing.assert_array_equal(y, x * np.float32(0.5) + 1)
+
+
+def test_whatever_differs_goes_the_long_way(kernel: NativeKernel) -> None:
+    x, y = pair()
+    short = way(kernel, x, y, 2.0, 0.5, 3, False)
+    before = y.copy()
+    read_only = y.copy()
+    read_only.flags.writeable = False
+    memory = np.zeros(20, np.float32)
+    unaligned = np.zeros(37, np.uint8)[1:].view(np.float32)
+
+    class Subclass(np.ndarray[Any, Any]):
+        pass
+
+    others = [
+        (x[:8], y[:8], 2.0, 0.5, 3, False),  # extents
+        (memory[::2][:9], y, 2.0, 0.5, 3, False),  # strides
+        (x.astype(np.float64), y, 2.0, 0.5, 3, False),
+        (x.view(np.int32), y, 2.0, 0.5, 3, False),
+        (x[None], y, 2.0, 0.5, 3, False),
+        (x.view(Subclass), y, 2.0, 0.5, 3, False),
+        (x.tolist(), y, 2.0, 0.5, 3, False),
+        (unaligned, y, 2.0, 0.5, 3, False),
+        (x, read_only, 2.0, 0.5, 3, False),
+        (x, x, 2.0, 0.5, 3, False),
+        (memory[:9], memory[4:13], 2.0, 0.5, 3, False),
+        (x, y, np.float32(2), 0.5, 3, False),
+        (x, y, "2", 0.5, 3, False),
+        (x, y, 2.0, 0.5, 4, False),  # a scalar that a requirement reads
+        (x, y, 2.0, 0.5, 3, 0),
+        (x, y, 2.0, 0.5, 3),
+    ]
+    for given in others:
+        assert short(given, None) is False, given
+    assert short((x, y, 2.0, 0.5, 3, False), 7) is False  # a stream
+    np.testing.assert_array_equal(y, before)
+    assert short((memory[:9], memory[9:18], 2.0, 0.5, 3, False), None) is True
+
+
+def test_an_assertion_that_does_not_hold(kernel: NativeKernel) -> None:
+    x, y = pair()
+    short = way(kernel, x, y, 2.0, 0.5, 3, False)
+    with pytest.raises(DiagnosticError, match=r"DSL0608.*a != 0"):
+        short((x, y, 0.0, 0.5, 3, False), None)
+
+
+def test_it_keeps_nothing_of_the_arguments_alive(kernel: NativeKernel) -> None:
+    import gc
+    import weakref
+
+    x, y = pair()
+    short = way(kernel, x, y, 2.0, 0.5, 3, False)
+    seen = weakref.ref(x)
+    del x
+    gc.collect()
+    assert seen() is None
+    assert short((*pair(), 2.0, 0.5, 3, False), None) is True
+
+
+def test_nothing_to_do_and_workspaces_have_no_short_way() -> None:
+    for changes, n in (({}, 0), ({"workspaces": (Workspace("w", "i64", "8"),)}, 9)):
+        made = NativeKernel(axpb(**changes), HostProcessor.get(), LIBRARY)
+        assert made.short_call((*pair(n), 2.0, 0.5, 3, False), {}) is None
