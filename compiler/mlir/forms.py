@@ -207,13 +207,31 @@ def _flags(p: Parser, op: Operation, _: str, __: list[Type]) -> None:
 
 
 _STEPS = {
-    "operand": _operand, "operands": _operands, "int": _int, "word": _word, "symbol": _symbol,
-    "attr": _attr, "list": _list, "amount": _amount, "entries": _entries, "type": _type,
-    "types": _types, "succ": _succ, "attrs": _attrs, "region": _region, "flags": _flags,
-}  # fmt: skip
+    "operand": _operand,
+    "operands": _operands,
+    "int": _int,
+    "word": _word,
+    "symbol": _symbol,
+    "attr": _attr,
+    "list": _list,
+    "amount": _amount,
+    "entries": _entries,
+    "type": _type,
+    "types": _types,
+    "succ": _succ,
+    "attrs": _attrs,
+    "region": _region,
+    "flags": _flags,
+}
 _KINDS = {
-    _int: ("number",), _word: ("word", "string"), _symbol: ("symbol",), _operand: ("value",),
-    _operands: ("value",), _succ: ("label",), _amount: ("value", "number"),
-    _type: ("word", "type"), _types: ("word", "type"),
-}  # fmt: skip
+    _int: ("number",),
+    _word: ("word", "string"),
+    _symbol: ("symbol",),
+    _operand: ("value",),
+    _operands: ("value",),
+    _succ: ("label",),
+    _amount: ("value", "number"),
+    _type: ("word", "type"),
+    _types: ("word", "type"),
+}
 _PLAIN = {"operand", "operands", "type", "types", "succ", "attrs", "region", "flags"}

@@ -13,9 +13,12 @@ from dslc.compiler.mlir.operations import Operation
 DYNAMIC = -(1 << 63)
 # The operands that stand before those of lists.
 _BEFORE = {
-    "aiex.npu.dma_memcpy_nd": 1, "memref.subview": 1, "memref.reinterpret_cast": 1, "vector.extract": 1,
+    "aiex.npu.dma_memcpy_nd": 1,
+    "memref.subview": 1,
+    "memref.reinterpret_cast": 1,
+    "vector.extract": 1,
     "vector.insert": 2,
-}  # fmt: skip
+}
 LISTS = ("offsets", "sizes", "strides", "position")
 _SEGMENTS = "operandSegmentSizes"
 _BRANCHES = ("cf.br", "cf.cond_br")

@@ -112,9 +112,19 @@ class Operation:
 
 _DIRECTIONS = ("S2MM", "MM2S")
 _BUNDLES = (
-    "Core", "DMA", "FIFO", "South", "West", "North", "East", "PLIO", "NOC", "Trace", "Ctrl",
+    "Core",
+    "DMA",
+    "FIFO",
+    "South",
+    "West",
+    "North",
+    "East",
+    "PLIO",
+    "NOC",
+    "Trace",
+    "Ctrl",
     "TileControl",
-)  # fmt: skip
+)
 # The cases of enumerations by the attribute that holds them: in the generic form they are numbers.
 ENUMERATIONS: dict[str, tuple[str, ...]] = {
     "channel_dir": _DIRECTIONS,
@@ -126,12 +136,40 @@ ENUMERATIONS: dict[str, tuple[str, ...]] = {
     "source_bundle": _BUNDLES,
     "dest_bundle": _BUNDLES,
     "device": (
-        "", "xcvc1902", "xcve2302", "xcve2802", "npu1", "npu1_1col", "npu1_2col", "npu1_3col", "npu2",
-        "npu2_1col", "npu2_2col", "npu2_3col", "npu2_4col", "npu2_5col", "npu2_6col", "npu2_7col",
+        "",
+        "xcvc1902",
+        "xcve2302",
+        "xcve2802",
+        "npu1",
+        "npu1_1col",
+        "npu1_2col",
+        "npu1_3col",
+        "npu2",
+        "npu2_1col",
+        "npu2_2col",
+        "npu2_3col",
+        "npu2_4col",
+        "npu2_5col",
+        "npu2_6col",
+        "npu2_7col",
     ),
     "predicate": ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"),
-}  # fmt: skip
+}
 FLOAT_PREDICATES = (
-    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
-    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
-)  # fmt: skip
+    "false",
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+    "true",
+)

@@ -22,8 +22,10 @@ from dslc.compiler.mlir.operations import ENUMERATIONS, FLOAT_PREDICATES, Block,
 
 # What upstream dialects call the attributes of bare words, as they print them.
 _WORDS = {
-    "fastmath": "#arith.fastmath{}", "overflowFlags": "#arith.overflow{}", "kind": "#vector.kind<{}>",
-}  # fmt: skip
+    "fastmath": "#arith.fastmath{}",
+    "overflowFlags": "#arith.overflow{}",
+    "kind": "#vector.kind<{}>",
+}
 
 
 def generic(operation: Operation) -> str:
@@ -103,7 +105,7 @@ def _attribute(op: Operation, name: str, value: Any) -> str:
         if name == "predicate":
             cases = FLOAT_PREDICATES if op.name == "arith.cmpf" else ENUMERATIONS[name]
             return f"{cases.index(value)} : i64"
-        if name in _WORDS and not op.name.startswith("aie"):
+        if name in _WORDS and op.name.partition(".")[0] in ("arith", "math", "vector"):
             return _WORDS[name].format(value)
         if value in ENUMERATIONS.get(name, ()):
             return f"{ENUMERATIONS[name].index(value)} : i32"

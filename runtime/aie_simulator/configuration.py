@@ -56,11 +56,17 @@ class Configuration:
         library = Library() if native else None
         self.processes = [
             core_process(
-                engine, self.device, tile, op, values=values, bfp16=bfp16, library=library,
+                engine,
+                self.device,
+                tile,
+                op,
+                values=values,
+                bfp16=bfp16,
+                library=library,
                 functions=functions,
             )
             for tile, op in self.device.cores
-        ]  # fmt: skip
+        ]
         if library is not None:
             library.build()
         for channel in self.channels:

@@ -156,9 +156,14 @@ class Device:
         source.streams[packet] = self._stream(name, source, targets, packet, keeps=keeps)
 
     def _stream(
-        self, name: str, source: Channel, targets: list[Channel], packet: int | None = None,
-        *, keeps: bool = False,
-    ) -> Stream:  # fmt: skip
+        self,
+        name: str,
+        source: Channel,
+        targets: list[Channel],
+        packet: int | None = None,
+        *,
+        keeps: bool = False,
+    ) -> Stream:
         for target in targets:
             target.port = target.port or Port(target.name)
         ports = tuple(t.port for t in targets if t.port is not None)

@@ -67,11 +67,20 @@ def read_fifo(device: Device, op: Operation) -> Fifo:
     froms = op.fields("dimensionsFromStreamPerConsumer") or ()
     per_consumer = [loops_of(f.value if isinstance(f, Opaque) else f, line) for f in froms]
     made = Fifo(
-        name, producer, tuple(consumers), tuple(depths), elements, kind, loops,
-        tuple(per_consumer or [()] * len(consumers)), line, op.integer("repeat_count", 1),
-        pads_of(op.fields("padDimensions"), line), op.integer("padValue", 0),
+        name,
+        producer,
+        tuple(consumers),
+        tuple(depths),
+        elements,
+        kind,
+        loops,
+        tuple(per_consumer or [()] * len(consumers)),
+        line,
+        op.integer("repeat_count", 1),
+        pads_of(op.fields("padDimensions"), line),
+        op.integer("padValue", 0),
         op.attributes.get("initValues", ()),
-    )  # fmt: skip
+    )
     if op.integer("repeat_count", 1) < 1:
         raise AieFault("fifo", f"@{name} is repeated {op.integer('repeat_count')} times", line=line)
     direct = not (loops or any(made.from_stream) or made.repeat > 1 or op.flag("via_DMA"))
@@ -136,13 +145,20 @@ class Elaboration:
         channel.declare(
             [
                 Descriptor(
-                    o, 0, fifo.elements, fifo.loops, (full, 1, False), (free, 1), fifo.line,
-                    fifo.pads, fifo.pad_value,
+                    o,
+                    0,
+                    fifo.elements,
+                    fifo.loops,
+                    (full, 1, False),
+                    (free, 1),
+                    fifo.line,
+                    fifo.pads,
+                    fifo.pad_value,
                 )
                 for o in objects
                 for _ in range(fifo.repeat)
             ]
-        )  # fmt: skip
+        )
         device.ends[fifo.name, tile] = End(fifo.name, objects, free, full, produces=True)
 
     def _target(self, fifo: Fifo, tile: Tile) -> None:

@@ -43,9 +43,11 @@ COMPUTE = Kind(
 _ROWS = {0: SHIM, 1: MEMORY, 2: COMPUTE, 3: COMPUTE, 4: COMPUTE, 5: COMPUTE}
 # Columns by device. npu1 is AIE2: the same tiles as AIE2P's, half as many columns.
 DEVICES = {
-    "npu1": 4, **{f"npu1_{n}col": n for n in range(1, 5)},
-    "npu2": 8, **{f"npu2_{n}col": n for n in range(1, 8)},
-}  # fmt: skip
+    "npu1": 4,
+    **{f"npu1_{n}col": n for n in range(1, 5)},
+    "npu2": 8,
+    **{f"npu2_{n}col": n for n in range(1, 8)},
+}
 
 
 def kind_of(row: int) -> Kind | None:

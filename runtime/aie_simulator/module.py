@@ -152,9 +152,14 @@ def declare(operation: Operation, beside: list[Operation] | None = None) -> Devi
 
 
 _LATER = (
-    "aie.mem", "aie.memtile_dma", "aie.flow", "aie.packet_flow", "aie.shim_dma_allocation",
-    "aie.objectfifo", "aie.objectfifo.link",
-)  # fmt: skip
+    "aie.mem",
+    "aie.memtile_dma",
+    "aie.flow",
+    "aie.packet_flow",
+    "aie.shim_dma_allocation",
+    "aie.objectfifo",
+    "aie.objectfifo.link",
+)
 
 
 def _core(device: Device, op: Operation) -> None:

@@ -64,9 +64,13 @@ class Stream:
     """
 
     def __init__(
-        self, name: str, producer: str, ports: tuple[Port, ...], packet: int | None = None,
+        self,
+        name: str,
+        producer: str,
+        ports: tuple[Port, ...],
+        packet: int | None = None,
         keeps_header: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.packet, self.keeps_header = name, packet, keeps_header
         self.ports = tuple(sorted(ports, key=lambda p: p.consumer))
         for port in ports:

@@ -28,9 +28,19 @@ class Unknown(Exception):
 
 
 _CONVERSIONS = (
-    "extf", "truncf", "index_cast", "index_castui", "extsi", "extui", "trunci", "sitofp", "uitofp",
-    "fptosi", "fptoui", "bitcast",
-)  # fmt: skip
+    "extf",
+    "truncf",
+    "index_cast",
+    "index_castui",
+    "extsi",
+    "extui",
+    "trunci",
+    "sitofp",
+    "uitofp",
+    "fptosi",
+    "fptoui",
+    "bitcast",
+)
 Kind = tuple[str, tuple[int, ...]]
 
 

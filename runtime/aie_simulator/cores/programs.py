@@ -255,8 +255,12 @@ _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
     "aie.end": lambda _t, _o: None,
 }
 _WAITS = (
-    "aie.objectfifo.acquire", "aie.use_lock", "aie.put_cascade", "aie.get_cascade", "func.call",
-)  # fmt: skip
+    "aie.objectfifo.acquire",
+    "aie.use_lock",
+    "aie.put_cascade",
+    "aie.get_cascade",
+    "func.call",
+)
 _ENDLESS = 1 << 22  # iterations of a loop that is meant to go on for ever
 
 
