@@ -55,7 +55,7 @@ DOCS_VENV ?= .venv-docs
 
 docs: $(DOCS_VENV)/.ready typing-view ## build the documentation's site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
-	@echo "open build/site/index.html"
+	@echo "to read it, with its search: $(PYTHON) -m http.server -d build/site"
 
 # An editable install hides the package from type checkers: a folder of links shows it to them.
 typing-view:

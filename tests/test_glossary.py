@@ -9,6 +9,9 @@ import pytest
 from dslc.compiler.ir.expr import BINARY_OPS, UNARY_OPS
 from dslc.compiler.ir.text.words import STRUCTURED, WORDS
 from dslc.compiler.targets import TARGETS
+from dslc.compiler.vector.instructions import MACHINE_OPS
+from dslc.compiler.vector.text.words import NAMED_BY_OP
+from dslc.compiler.vector.text.words import WORDS as VECTOR_WORDS
 from dslc.machines.registry import find_machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +36,12 @@ def test_every_word_of_the_ir_is_there() -> None:
     assert len(headers) > 8
     missing = ({*WORDS, *STRUCTURED} - elementwise) | headers
     assert not missing - FIRST
+
+
+def test_every_word_of_vector_ir_is_there() -> None:
+    (section,) = re.findall(r"^## Words of Vector IR$(.*?)^## ", TEXT, re.M | re.S)
+    words = {w for w, kind in VECTOR_WORDS.items() if kind not in NAMED_BY_OP}
+    assert not ({*words, "for", "while", "if", *MACHINE_OPS}) - set(re.findall(r"`(\w+)`", section))
 
 
 def test_every_pass_is_there_with_its_file() -> None:

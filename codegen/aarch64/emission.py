@@ -21,17 +21,19 @@ from dslc.codegen.aarch64.machine_code.stream import Scope
 from dslc.codegen.aarch64.memory.addresses import Addresses
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.transfer import from_registers, to_general
-from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
+from dslc.codegen.aarch64.places import Array, Bound, InRegisters, Loops
 from dslc.codegen.aarch64.products.driving import Plan
 from dslc.codegen.aarch64.products.marks import Marks
 from dslc.codegen.aarch64.refusals import without_code
+from dslc.codegen.chunks.at import At, linear_of
+from dslc.codegen.chunks.regions import Inside
 from dslc.codegen.quoting import ascii_name
 from dslc.compiler.analysis.axis_extents import Extents
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.ir.traverse import uses_of
 
@@ -242,8 +244,3 @@ class Emission(Addresses):
         with self.s.branch_scope():
             self.fixed_scopes.add(self.s.scope)
             yield
-
-
-def linear_of(expr: ex.Expr) -> Linear:
-    """An index or integer scalar expression as a sum."""
-    return linear(expr if expr.dtype == INDEX else ex.Convert(expr, INDEX))

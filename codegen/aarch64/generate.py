@@ -17,10 +17,10 @@ from dslc.codegen.aarch64.machine_code.text import function_text
 from dslc.codegen.aarch64.memory import accesses
 from dslc.codegen.aarch64.memory.copies import in_place
 from dslc.codegen.aarch64.places import Array
-from dslc.codegen.aarch64.planning import LAZY, kept
 from dslc.codegen.aarch64.products import emit_products
 from dslc.codegen.aarch64.products.driving import plan
 from dslc.codegen.aarch64.refusals import without_code
+from dslc.codegen.chunks.planning import LAZY, kept
 from dslc.codegen.quoting import ascii_name, comment_lines
 from dslc.compiler.analysis.axis_extents import extents
 from dslc.compiler.dtypes import INDEX

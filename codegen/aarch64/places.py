@@ -1,4 +1,4 @@
-"""Where things are: chunks of tiles, scalars, arrays, tiles in registers; what is known of loops."""
+"""Where things are: scalars, arrays, tiles in registers; what is known of loops."""
 
 from __future__ import annotations
 
@@ -8,27 +8,9 @@ from typing import TypeAlias
 
 from dslc.codegen.aarch64.chunks.formats import Format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.chunks.at import Coordinates
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.arithmetic.affine import Linear, to_expr
-
-Coordinates: TypeAlias = "tuple[int, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """Which elements of a tile a chunk is: where it begins, and each lane's distance from there."""
-
-    base: tuple[Linear, ...]
-    lanes: tuple[Coordinates, ...]
-
-    @property
-    def count(self) -> int:
-        """How many elements it is."""
-        return len(self.lanes)
-
-    def key(self) -> object:
-        """What two equal chunks have in common."""
-        return tuple(to_expr(b) for b in self.base), self.lanes
+from dslc.compiler.ir.arithmetic.affine import Linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +50,6 @@ class InRegisters:
     form: Format
     places: Mapping[Coordinates, tuple[Reg, int]]
     origin: tuple[Linear, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """A fact of the current loops: `form` and the `count` - 1 numbers after it are below `extent`."""
-
-    form: Linear
-    count: int
-    extent: ex.Expr
 
 
 @dataclass(slots=True)

@@ -11,12 +11,14 @@ from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.chunks.scalars import condition_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.accesses import check as in_bounds
-from dslc.codegen.aarch64.memory.accesses import region_at, span, unproved
+from dslc.codegen.aarch64.memory.accesses import span
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import Span, lanes_for, nest
 from dslc.codegen.aarch64.memory.transfer import places, store_lanes
-from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
+from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.refusals import unsupported
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.regions import Inside, region_at, unproved
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Memory, TileType, Value
 from dslc.compiler.ir import expr as ex
@@ -213,7 +215,7 @@ def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
     def element(at: At) -> None:
         lanes = e.pull(i.x, at)
         where = region_at(i.region, at)
-        unsure = unproved(e, i.region, where)
+        unsure = unproved(i.region, where, e.inside)
         end = e.s.label("added")
         if result is not None:
             zero = e.s.splat(0, 8)

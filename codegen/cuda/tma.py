@@ -115,7 +115,7 @@ def _column_block(region: Region) -> _ColumnBlock:
         bits = region.memory.dtype.bits
         found = operand(layout, bits, False, (columns, rows), np.zeros((1, 2), np.int64)).format
         wide = found.swizzle * 8 // bits
-        dense = found.stride == 8 * found.swizzle
+        dense = rows <= _ROWS or found.stride == _ROWS * found.swizzle
         if not dense or (columns > wide and found.leading != rows * found.swizzle):
             raise Mismatch("its column blocks do not follow each other")
         high, across = (region.axes[d] for d in kept)

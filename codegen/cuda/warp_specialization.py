@@ -17,6 +17,7 @@ _WARP, _GROUP = 32, 4  # threads of a warp, warps of a warpgroup
 _REGISTERS, _MOST, _STEP = 65536, 240, 8  # of a multiprocessor, of a thread at most, by how many
 # What one thread can do for the others.
 _LED = (ins.For, ins.If, ins.Let, ins.AwaitPhase, ins.Arrive, ins.CopyAsync)
+_SCALAR = (ins.Load, ins.Full, ins.Unary, ins.Binary, ins.Cast)  # of rank 0
 
 
 def launched_threads(kernel: Kernel) -> int:
@@ -58,7 +59,8 @@ def _led(e: Emission, producers: ins.WarpSpecialize) -> None:
     for stmt in walk(producers.body):
         together = isinstance(stmt, ins.Arrive) and stmt.together
         threads = isinstance(stmt, ins.CopyAsync) and not is_bulk(stmt)
-        if not isinstance(stmt, _LED) or together or threads:
+        scalar = isinstance(stmt, _SCALAR) and not stmt.out.type.shape
+        if not (isinstance(stmt, _LED) or scalar) or together or threads:
             text = f"producer warps only copy in bulk, but there is {type(stmt).__name__}"
             raise error("DSL0590", text, stmt.loc)
     leader = e.leader

@@ -16,6 +16,7 @@ from math import ceil, prod
 from dslc.compiler.analysis.amounts import Flight, Work
 from dslc.compiler.analysis.statement_work import Statements, overlapped
 from dslc.compiler.cost.alike import are_turns_alike
+from dslc.compiler.cost.cores import predict_on_core
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
 from dslc.compiler.cost.together import tiles_at_once
@@ -38,7 +39,7 @@ from dslc.compiler.ir.program import Call, Kernel, Program, TileProgram
 from dslc.compiler.ir.values import Memory
 from dslc.compiler.ir.workload import Known, extents, range_of, sampled
 from dslc.compiler.targets import Target
-from dslc.compiler.targets.rates import Rates
+from dslc.compiler.targets.rates import CoreRates, Rates
 
 _PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
 _MULTIPLYING = 240  # registers of a thread beside producer warps
@@ -70,6 +71,8 @@ def predict(
     said. The work of the grid's turns is taken from so many of them.
     DSL0530 for a target whose rates are not known.
     """
+    if (core := target.core_rates) is not None:
+        return _on_core(program, core, dims)
     if target.rates is None:
         text = f"there are no rates for {target.name}, so no time can be predicted"
         raise error("DSL0530", text)
@@ -82,6 +85,13 @@ def predict(
         for c in program.calls
     ]
     return together(parts, target.rates.launch)
+
+
+def _on_core(program: TileProgram, core: CoreRates, dims: Mapping[str, int]) -> Prediction:
+    if isinstance(program, Kernel):
+        return predict_on_core(program, core, dims)
+    parts = [predict_on_core(c.kernel, core, call_dims(program, c, dims)) for c in program.calls]
+    return together(parts, core.launch)
 
 
 def call_dims(program: Program, call: Call, dims: Mapping[str, int]) -> dict[str, int]:

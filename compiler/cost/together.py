@@ -16,7 +16,7 @@ from dslc.compiler.ir.arithmetic.scalar_functions import Frame, compile_scalar, 
 from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.traverse import Body, results
 from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.ir.workload import Known
 
@@ -30,8 +30,6 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
     if producers is None or len(kernel.grid) != 1:
         return {}
     before = kernel.body[: kernel.body.index(producers)]
-    if any(isinstance(s, ins.Load) for s in before):
-        return {}  # where they read follows from what is in memory
     reader = _Reader()
     run = reader.body((*before, *producers.body))
     own = reader.slots.slot(kernel.grid[0].var)
@@ -96,6 +94,16 @@ class _Reader:
                     return True
 
                 return copy
+            case ins.Load() | ins.If():
+                # What is read from memory counts as 0, as in the work of a block.
+                read_ = [self.slots.slot(n) for n in results(stmt)]
+
+                def zero(f: Frame, read: Read) -> bool:
+                    for slot in read_:
+                        f[slot] = 0
+                    return True
+
+                return zero
             case _:
                 return None
 

@@ -135,7 +135,7 @@ class _Walk:
             self.costs.control(one, _LOOP)
             if beside := self._running_on(loop):
                 one.path = overlapped([one.path - beside, one.matrix], _BESIDE)
-            one.path += self._in_step(loop) if depth == 1 else 0.0
+            one.path += self._in_step(loop) if depth == 1 and not filled else 0.0
             if filled:
                 loaded = sum(r.bytes for r in filled)
                 ahead = min(r.slots for r in filled) - 1 - _is_kept(loop)

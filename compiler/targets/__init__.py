@@ -11,11 +11,11 @@ from types import MappingProxyType
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.diagnostics.suggest import did_you_mean
-from dslc.compiler.targets import aarch64, aie, cuda, hip, interp, nki
+from dslc.compiler.targets import aarch64, aie, cpu, cuda, hip, interp, nki
 from dslc.compiler.targets.interp import INTERP
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
-_FAMILIES = (interp, cuda, hip, nki, aie, aarch64)
+_FAMILIES = (interp, cpu, cuda, hip, nki, aie, aarch64)
 
 _known: dict[str, Target] = {t.name: t for family in _FAMILIES for t in family.TARGETS}
 TARGETS: Mapping[str, Target] = MappingProxyType(_known)

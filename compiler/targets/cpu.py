@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from dslc.compiler.targets.cpu_rates import core_rates
 from dslc.compiler.targets.target import MemorySpace, Target
 
 Machine = Literal["x86_64", "aarch64"]
@@ -41,8 +42,14 @@ class Processor:
 
     @property
     def attributes(self) -> str:
-        """The features as LLVM takes them, in order: `+avx,+avx2`."""
-        return ",".join(f"+{_LLVM.get(name, name)}" for name in sorted(self.features))
+        """The features as LLVM takes them, in order: `+avx,+avx2`.
+
+        On Arm x18 is the platform's, which Linux alone leaves to code: it is used nowhere.
+        """
+        names = [_LLVM.get(name, name) for name in sorted(self.features)]
+        if self.machine == "aarch64":
+            names.append("reserve-x18")
+        return ",".join(f"+{name}" for name in names)
 
     @property
     def atoms(self) -> tuple[str, ...]:
@@ -156,6 +163,7 @@ def _target(name: str) -> Target:
         1,
         1,
         _memories(cpu),
+        core_rates=core_rates(name, cpu.vector_bits, cpu.features),
     )
 
 

@@ -63,5 +63,26 @@ class Rates:
         return _unit(atom) in self.blocking
 
 
+@dataclass(frozen=True, slots=True)
+class CoreRates:
+    """Rates of one core of a CPU in SI units.
+
+    `clock` is that under load, `read` and `cache` the bytes a second that it takes from memory and
+    from its second cache, `launch` the seconds of a call. In a cycle it does `elementwise` operations
+    on f32, and the multiply-adds that `matrix` gives by the bits of operands.
+    """
+
+    clock: float
+    read: float
+    cache: float
+    launch: float
+    elementwise: float
+    matrix: tuple[tuple[int, float], ...]
+
+    def multiply_adds(self, bits: int) -> float:
+        """Multiply-adds in a cycle on operands of so many bits."""
+        return next(rate for b, rate in self.matrix if b == bits)
+
+
 def _unit(atom: str) -> str:
     return atom.partition(".")[0]

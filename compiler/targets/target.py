@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dslc.compiler.interned import Interned
 from dslc.compiler.layout import BankModel, Layout, local, permute
-from dslc.compiler.targets.rates import Rates
+from dslc.compiler.targets.rates import CoreRates, Rates
 
 SWAP = ".swap"
 
@@ -83,7 +83,7 @@ class Target:
     most threads of a turn. `memories` are listed from the smallest to the largest unit; `banks` are
     those of the memory that plays `shared`. `units` is how many turns run at once (multiprocessors,
     cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
-    `rates` say how fast it is, where that is known.
+    `rates` say how fast it is, where that is known, of a CPU `core_rates`.
     `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself,
     `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows,
     `matrix_loads` of those by which lanes read rows there for each other, along whichever axis a tile
@@ -106,6 +106,7 @@ class Target:
     units: int = 1
     divisors: tuple[int, ...] = ()
     rates: Rates | None = None
+    core_rates: CoreRates | None = None
     bulk_copies: bool = False
     matrix_stores: bool = False
     matrix_loads: bool = False
@@ -115,6 +116,11 @@ class Target:
     product_warps: int = 8
     packed_atomics: bool = False
     dependent_launches: bool = False
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether the time of a kernel can be predicted."""
+        return self.rates is not None or self.core_rates is not None
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

@@ -86,12 +86,28 @@ def _mulhi(x: Array, y: Array, dtype: DType) -> Array:
     return np.asarray(product >> dtype.bits).astype(value_dtype(dtype))
 
 
+def _scale(x: Array, y: Array, dtype: DType) -> Array:
+    _demand((y == np.floor(y)) | np.isnan(y), "a scale that is no whole number")
+    exponent = np.clip(np.where(np.isnan(y), 0, y), -5000, 5000).astype(np.int32)
+    found = np.ldexp(x.astype(np.float64), exponent).astype(x.dtype)
+    return np.asarray(np.where(np.isnan(y), y, found))
+
+
+def _multishift(x: Array, y: Array, dtype: DType) -> Array:
+    words = np.repeat(np.ascontiguousarray(x).view(np.uint64), 8)
+    at = (y & 63).astype(np.uint64)
+    back = (np.uint64(64) - at) & np.uint64(63)
+    return np.asarray(words >> at | words << back).astype(np.uint8)
+
+
 _MACHINE: dict[str, Callable[[Array, Array, DType], Array]] = {
     "quotient": _quotient,
     "remainder": _remainder,
     "lshift": _lshift,
     "rshift": _rshift,
     "mulhi": _mulhi,
+    "scale": _scale,
+    "multishift": _multishift,
 }
 
 

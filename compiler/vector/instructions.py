@@ -20,12 +20,14 @@ from dslc.compiler.vector.values import Operand, Register
 UNARY_OPS = (*TILE_UNARY_OPS, "trunc")
 """Those of tiles, and `trunc`: a float rounded towards 0."""
 
-MACHINE_OPS = ("quotient", "remainder", "lshift", "rshift", "mulhi")
+MACHINE_OPS = ("quotient", "remainder", "lshift", "rshift", "mulhi", "scale", "multishift")
 """What machines have in place of an operation of the language.
 
 `quotient` and `remainder` round towards 0; the divisor is not 0 and the quotient is in range. `lshift`
 and `rshift` shift by 0 to bits - 1; `rshift` keeps the sign of signed integers. `mulhi` is the upper
-half of a product of integers.
+half of a product of integers. `scale` is x * 2^y of floats, y a whole number, rounded once.
+`multishift` is of u8, eight lanes together: of the 64 bits of eight lanes of x, each lane has the 8
+that begin at bit y modulo 64, and go on at bit 0 past bit 63.
 """
 
 BINARY_OPS = (*ARITHMETIC_OPS, *COMPARE_OPS, *MACHINE_OPS)

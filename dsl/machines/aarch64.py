@@ -66,9 +66,9 @@ class ArmMachine(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a CPU."""
-        from dslc.compiler.passes.pass_lists.cpu import cpu_passes
+        from dslc.compiler.passes.pass_lists.cpu import aarch64_passes
 
-        return cpu_passes()
+        return aarch64_passes()
 
     def toolchain(self) -> str:
         """The assembler and linker."""

@@ -257,7 +257,7 @@ def present_target() -> str:
     if not fitting:
         text = f"there is no target for {device.name}, compute capability {device.architecture}"
         raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
-    return fitting[-1]
+    return max(fitting, key=lambda name: int("".join(filter(str.isdigit, name))))
 
 
 def _described(parameter: Parameter) -> Param:

@@ -92,13 +92,16 @@ class Decoder:
         if self._rounding is not None and not isinstance(weight, Quantized):
             weight = self._rounding(weight, head=name == "head")
         form = form_of(weight, self.dtype)
-        held = {n: self._hold(a) for n, a in form.arrays.items()}
-        codes = form.codes
-        if form.kernel != "linear":
-            # The storage is the same for all rows, so that the codes are packed once.
-            kernel = self._library(form.constants)[form.kernel]
-            codes = kernel.pack("w", codes, **self._sizes(form, 1))
-        held["w"] = self._hold(codes)
+        arrays = {"w": form.codes, **form.arrays}
+        kernel = self._library(form.constants)[form.kernel]
+        for parameter in kernel.parameters:
+            if parameter.may_be_packed:
+                # The storage is the same for all rows, so that codes are packed once.
+                codes = arrays[parameter.name]
+                arrays[parameter.name] = kernel.pack(
+                    parameter.name, codes, M=1, K=form.rows, N=form.columns
+                )
+        held = {n: self._hold(a) for n, a in arrays.items()}
         if bias is not None:
             assert not isinstance(bias, Quantized)
             held["bias"] = self._hold(bias.astype(storage_dtype(self.dtype)))
@@ -247,9 +250,6 @@ class Decoder:
         fixed = {n: v for n, v in given.items() if n not in arrays}
         found = self._library(constants)[kernel]
         self.session.dispatch(found, (kernel, name, rows), M=rows, **fixed)(**arrays)
-
-    def _sizes(self, form: Form, rows: int) -> dict[str, int]:
-        return {"M": rows, "K": form.rows, "N": form.columns}
 
     def _buffer(self, name: str, rows: int, width: int) -> Buffer:
         """The activations of that name for so many rows; layers share them."""

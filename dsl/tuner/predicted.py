@@ -53,7 +53,7 @@ class PredictedChoices:
         `dims` are compiled in; a size that is not known is taken to be 1024.
         """
         origin = self._origin
-        if origin.machine.target.rates is None:
+        if not origin.machine.target.is_rated:
             return None
         if all(len(choices) < 2 for choices in origin.open_tunes.values()):
             return None

@@ -14,13 +14,11 @@ from typing import Any
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 
-SUCCESS = 0
 OUT_OF_MEMORY = 2
 INVALID_CONTEXT = 201
-NOT_FOUND = 500
 
 # CUdevice_attribute, CUfunction_attribute, CUpointer_attribute, CUlaunchAttributeID
-MULTIPROCESSORS, MAJOR, MINOR, SHARED_PER_BLOCK, THREADS_PER_BLOCK = 16, 75, 76, 97, 1
+MULTIPROCESSORS, MAJOR, MINOR, SHARED_PER_BLOCK = 16, 75, 76, 97
 COOPERATIVE_LAUNCHES = 95
 SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED = 81, 111  # bytes; the latter of each block
 STATIC_SHARED, REGISTERS, DYNAMIC_SHARED, LARGE_CLUSTERS, MOST_THREADS = 1, 4, 8, 14, 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.expression import Number, evaluate
 from dslc.runtime.native.arguments import bind_arguments
@@ -61,7 +62,12 @@ class NativeKernel:
         (step,) = self._steps
         params = self.artifact.signature.params
         args = {p.name: a for p, a in zip(params, arguments, strict=True)}
-        arrays, values = self._bind(args, dims)
+        try:
+            arrays, values = self._bind(args, dims)
+        except (
+            DiagnosticError
+        ):  # the arguments were converted before they came here: codes to bytes
+            return None
         turns, threads = self._shared(step, arrays, step.local(values))
         return short_call(self.code, step, args, arrays, values, turns, threads)
 

@@ -19,8 +19,16 @@ from pathlib import Path
 import pytest
 from dslc.checker import check_module
 from dslc.codegen.aarch64.lowering import lower
+from dslc.codegen.cpu.llvm.engine import assembly
+from dslc.codegen.cpu.llvm.printer import print_llvm
+from dslc.codegen.cpu.llvm.processors import capabilities, triple_of
 from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.passes.pass_manager import Stage, run_passes
+from dslc.compiler.targets.cpu import processor_by_name
+from dslc.compiler.vector.legal import legalise
+from dslc.compiler.vector.text import parse as parse_vector
+from dslc.compiler.vector.text import print_module
+from dslc.compiler.vector.verifying import verify as verify_vector
 from dslc.frontend.tile_parser import parse_tile
 from dslc.machines.registry import find_machine
 
@@ -42,9 +50,30 @@ KERNELS = {
 }
 
 
+VECTOR = re.compile(r"(?<!-->\n\n)```vir\n(.*?)^```$", re.M | re.S)
+FUNCTIONS = {
+    name: source
+    for page in PAGES
+    for source in VECTOR.findall(page.read_text(encoding="utf-8"))
+    for name in re.findall(r"^function (\w+)", source, re.M)
+}
+
+
+def vector_stages(name: str) -> dict[str, str]:
+    """The legal form of a function of Vector IR, and its code for a processor."""
+    processor = processor_by_name("cpu:znver4")
+    module = parse_vector(FUNCTIONS[name])
+    verify_vector(module)
+    legal, triple = legalise(module, capabilities(processor)), triple_of(processor, "linux")
+    text = print_llvm(legal, triple, processor.tune)
+    return {"legal": print_module(legal), "znver4": assembly(text, triple, processor)}
+
+
 @functools.cache
 def stages(kernel: str, target_name: str) -> dict[str, str]:
     """The texts of a kernel: after each pass (the last of a name), and what is emitted."""
+    if target_name == "vector":
+        return vector_stages(kernel)
     template = check_module(parse_tile(KERNELS[kernel], "<docs>")).templates[kernel]
     machine = find_machine(target_name)
     sizes = {} if target_name == "interp" else {dim: SIZES[dim] for dim in template.dims}

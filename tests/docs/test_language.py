@@ -6,9 +6,12 @@ import re
 import runpy
 from pathlib import Path
 
+import dslc.checker.functions  # noqa: F401 - registers them
 import pytest
+from dslc.checker.calls import FUNCTIONS
 from dslc.checker.source import check_source
 from dslc.compiler.diagnostics import Severity
+from dslc.compiler.layout import LAYOUT_FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/language.md").read_text()
@@ -25,6 +28,15 @@ def blocks(language: str) -> list[object]:
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     assert {language for _, language, _, _ in BLOCKS} == {"tile", "python"}
+
+
+def test_every_function_has_its_row() -> None:
+    """A new function is documented in the page, not in its stub alone."""
+    prose = re.sub(r"```.*?```", "", TEXT + (ROOT / "docs/layouts.md").read_text(), flags=re.S)
+    shown = {
+        word for code in re.findall(r"`([^`\n]+)`", prose) for word in re.findall(r"\w+", code)
+    }
+    assert {*FUNCTIONS, *LAYOUT_FUNCTIONS} - shown == set()
 
 
 @pytest.mark.parametrize(("code", "text"), blocks("tile"))

@@ -11,8 +11,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from dslc.codegen.cpu.llvm.engine import compile_module
-from dslc.compiler.targets import cpu
-from dslc.compiler.targets.cpu import Processor
+from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.targets.cpu import Processor, processor_by_name
 from dslc.compiler.vector.function import Module
 
 _COUNT = itertools.count()
@@ -48,11 +48,18 @@ def load(content: bytes, name: str) -> Any:
 
 
 def runnable(*names: str) -> dict[str, Processor]:
-    """Those of the given processors that have no feature that this machine lacks."""
+    """Those of the processors of that name that have no feature that this machine lacks."""
     own = {name for name, has in llvm.get_host_cpu_features().items() if has}
-    found = {name: cpu._PROCESSORS[name] for name in names}
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    return {n: p for n, p in found.items() if p.machine == machine and p.features <= own | _UNNAMED}
+    found = {name: processor_by_name(f"cpu:{name}") for name in names}
+    return {n: p for n, p in found.items() if p.machine == machine and p.features <= own}
 
 
-_UNNAMED = frozenset({"fp16"})
+def aligned(size: int) -> Array:
+    """Zeros at a multiple of 64 bytes."""
+    whole = np.zeros(size + 64, np.uint8)
+    start = -whole.ctypes.data % 64
+    return whole[start : start + size]
+
+
+PROCESSORS = runnable("x86-64-v3", "znver4", "armv8-a")

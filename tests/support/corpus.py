@@ -24,7 +24,7 @@ from dslc.compiler.dtypes import DType, storage_dtype, to_ml_dtypes
 
 from corpus.cases import Case, Trial, cases
 from support.corpus_page import Refusal, write
-from support.machines import launch
+from support.machines import launch, target_of
 
 # Of the sum of an element's own and the largest one's size.
 _NEAR = {"f64": 1e-11, "f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2, "f8e4m3": 0.13, "f8e5m2": 0.26}
@@ -44,7 +44,8 @@ class Outcome:
 def compiled(name: str, target: str) -> Any:
     """A case's kernel, which keeps what it has been compiled to."""
     case = cases()[name]
-    return dslc.compile(case.path, target=target, define=case.define, cache=False)[case.kernel]
+    found = dslc.compile(case.path, target=target_of(target), define=case.define, cache=False)
+    return found[case.kernel]
 
 
 class Wrong(AssertionError):

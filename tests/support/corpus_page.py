@@ -22,6 +22,7 @@ TARGETS = (
     "nki:trn2",
     "aie:npu2",
     "aarch64:i8mm",
+    "cpu",
 )
 # What is known to be wrong and not yet mended, with the reason: the day it is, a deep test says so.
 OPEN: dict[tuple[str, str], str] = {}

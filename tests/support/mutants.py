@@ -43,7 +43,8 @@ REACH = (
 ROOMS = ("dsl", "compiler", "codegen", "runtime")
 _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "Makefile", ".ci")
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
-_SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
+_CPU_SECONDS = 400  # of one process: a fault that makes it go on for ever is caught,
+_SECONDS = 1800  # and one that makes it wait, also where others use the machine
 _BYTES = 8 << 30  # that a process may have: a fault may want all there are
 _QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 60.0  # and seconds of all
@@ -92,6 +93,12 @@ class Mutant:
         return [str(p.relative_to(tree)) for p in found]
 
     @property
+    def namesakes(self) -> tuple[str, str]:
+        """The names of its module and of the folder of that: tests called so are tried first."""
+        path = Path(self.file)
+        return path.stem, path.parent.name
+
+    @property
     def key(self) -> str:
         """Changes with the fault and its tests."""
         text = json.dumps([self.file, self.before, self.after, self.tests])
@@ -138,13 +145,14 @@ class Copy:
     def fails(self, tests: Sequence[str], but: Iterable[str] = ()) -> str | None:
         """The first test that fails of some, "hangs" where they do not end; None where all pass."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "200"]
+        command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "900"]
         command += [f"--deselect={test}" for test in but]
         run = subprocess.Popen(
             command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         resource.prlimit(run.pid, resource.RLIMIT_DATA, (_BYTES, _BYTES))
+        resource.prlimit(run.pid, resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
         try:
             printed, errors = run.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
@@ -201,7 +209,9 @@ def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str
             more.append(test)
     yield first
     yield more
-    yield mutant.mirrored(copy.folder)
+    mirrored = mutant.mirrored(copy.folder)
+    yield [test for test in mirrored if Path(test).stem.removeprefix("test_") in mutant.namesakes]
+    yield mirrored
     yield ["tests"] if everything else []
 
 

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import gather_register, load_register, places
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.bit_positions import byte_and_bit, coordinates, digits
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, to_expr
-from dslc.compiler.layout import Layout
-from dslc.compiler.layout.mode import Modes
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import Array, At
+    from dslc.codegen.aarch64.places import Array
 
 Fetch = Callable[[list[Linear]], Lanes]  # bytes by their numbers
 
@@ -36,9 +35,9 @@ def raw_bytes(e: Emission, i: ins.View, at: At, upper: At) -> Reg | None:
         return None
     numbers = []
     for k in range(at.count):
-        low = digits(layout.local_modes, layout.shape, lane_of(at, k)).scale(4)
-        high = digits(layout.local_modes, layout.shape, lane_of(upper, k)).scale(4)
-        byte = _byte_and_bit(low)
+        low = digits(layout.local_modes, layout.shape, at.lane(k)).scale(4)
+        high = digits(layout.local_modes, layout.shape, upper.lane(k)).scale(4)
+        byte = byte_and_bit(low)
         if byte is None or byte[1] or high - low != Linear(constant=4):
             return None
         numbers.append(byte[0])
@@ -86,42 +85,10 @@ def load_bits(e: Emission, array: Array, at: At, dtype: DType) -> Lanes:
     return unpack(e, bits, fetch, dtype)
 
 
-def lane_of(at: At, k: int) -> tuple[Linear, ...]:
-    """The coordinates of one lane of a chunk."""
-    return tuple(b + Linear(constant=d) for b, d in zip(at.base, at.lanes[k], strict=True))
-
-
-def digits(modes: Modes, shape: tuple[int, ...], where: tuple[Linear, ...]) -> Linear:
-    """The number whose digits are those of an element's coordinates; of a copy, the first one's."""
-    total = Linear()
-    for mode in modes:
-        total = total.scale(mode.size)
-        if mode.is_replicated:
-            continue
-        x = where[mode.axis].divide(Linear(constant=mode.stride))
-        if shape[mode.axis] > mode.stride * mode.size:
-            x = x.modulo(Linear(constant=mode.size))
-        total = total + x
-    return total
-
-
-def coordinates(layout: Layout, thread: Linear, local: Linear) -> tuple[Linear, ...]:
-    """The element that a thread holds at a place."""
-    where = [Linear() for _ in layout.shape]
-    for modes, number in ((layout.spatial_modes, thread), (layout.local_modes, local)):
-        rest = number
-        for k, mode in reversed(list(enumerate(modes))):
-            digit = rest if k == 0 else rest.modulo(Linear(constant=mode.size))
-            rest = rest.divide(Linear(constant=mode.size))
-            if not mode.is_replicated:
-                where[mode.axis] = where[mode.axis] + digit.scale(mode.stride)
-    return tuple(where)
-
-
 def unpack(e: Emission, bits: list[Linear], fetch: Fetch, dtype: DType) -> Lanes:
     """The codes that begin at these bits, sign-extended if they are of a signed integer."""
     form = SIGNED[8] if dtype.kind is Kind.INT else UNSIGNED[8]
-    split = [_byte_and_bit(b) for b in bits]
+    split = [byte_and_bit(b) for b in bits]
     if any(s is None for s in split) or not _near(split):
         singles = [_one(e, b, fetch, dtype) for b in bits]
         reg = gather_register(e, form, [(r, 0) for r in singles])
@@ -150,12 +117,6 @@ def unpack(e: Emission, bits: list[Linear], fetch: Fetch, dtype: DType) -> Lanes
         by = e.s.literal(bytes((-d) & 255 for d in [*distances, *[0] * (16 - len(distances))]))
         reg = e.s.v("ushl {0}.16b, {1}.16b, {2}.16b", reg, by)
     return Lanes((_field(e, reg, 0, dtype),), form, len(bits))
-
-
-def _byte_and_bit(bit: Linear) -> tuple[Linear, int] | None:
-    byte = bit.divide(Linear(constant=8))
-    rest = bit + byte.scale(-8)
-    return (byte, rest.constant) if rest.is_constant else None
 
 
 def _near(split: list[tuple[Linear, int] | None]) -> bool:

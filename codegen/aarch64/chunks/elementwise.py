@@ -16,13 +16,13 @@ from dslc.codegen.aarch64.chunks.formats import F16, F32, MASKS, Lanes, select
 from dslc.codegen.aarch64.chunks.lane_formats import as_format, mapped
 from dslc.codegen.aarch64.chunks.scalars import divide, power
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.chunks.at import At
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import At
 
 _LOGIC = {"and": "and", "or": "orr", "xor": "eor"}
 _FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "min": "fmin", "max": "fmax"}

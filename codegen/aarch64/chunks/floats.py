@@ -11,7 +11,7 @@ from dslc.codegen.aarch64.chunks.elementwise import apply_binary, apply_unary, c
 from dslc.codegen.aarch64.chunks.formats import MASKS, SIGNED, Lanes, computed, select
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import splat_general, to_general
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
 from dslc.compiler.dtypes import BOOL, DType, Kind, round_to
 from dslc.compiler.dtypes.dtype import I64
 from dslc.compiler.ir import expr as ex

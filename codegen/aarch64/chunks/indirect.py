@@ -9,8 +9,9 @@ from dslc.codegen.aarch64.memory.accesses import load
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import lanes_for, nest
 from dslc.codegen.aarch64.memory.transfer import store_lanes, to_general
-from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
+from dslc.codegen.chunks.at import At
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Region, TileType, Value
 from dslc.compiler.ir import expr as ex

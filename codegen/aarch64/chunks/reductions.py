@@ -24,9 +24,9 @@ from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest
 from dslc.codegen.aarch64.memory.transfer import gather_register, store_lanes
-from dslc.codegen.aarch64.places import At
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
+from dslc.codegen.chunks.at import At
 from dslc.compiler.dtypes import BOOL, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -51,20 +51,13 @@ def reduce(e: Emission, i: ins.Reduce) -> None:
 
     def place(at: At) -> None:
         found = _along(e, i.op, i.x, at, axis, unroll=held)
-        out = _with_axis(at, axis, Linear(), 0) if i.keepdims else at
+        out = at.with_axis(axis, Linear()) if i.keepdims else at
         if i.op == "sum":
             found = finish(e, found, i.out.type.dtype)
         store_lanes(e, result, out, for_memory(e, found, i.out.type.dtype))
 
     nest(e, rest, lanes, place, unroll=held)
     e.settle(i.out, result)
-
-
-def _with_axis(at: At, axis: int, base: Linear, distance: int) -> At:
-    return At(
-        (*at.base[:axis], base, *at.base[axis:]),
-        tuple((*lane[:axis], distance, *lane[axis:]) for lane in at.lanes),
-    )
 
 
 def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -> Lanes:
@@ -76,7 +69,7 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
 
     def take(n: int, here: Linear) -> None:
         if at.count > 1:
-            chunk = _with_axis(at, axis, here, 0)
+            chunk = at.with_axis(axis, here)
         else:
             (lane,) = at.lanes
             base = (*at.base[:axis], here, *at.base[axis:])
@@ -290,7 +283,7 @@ def scan(e: Emission, i: ins.Scan) -> None:
         state = _start(e, "sum", dtype, at.count)
 
         def take(here: Linear) -> None:
-            chunk = _with_axis(at, axis, here, 0)
+            chunk = at.with_axis(axis, here)
             _step(e, "sum", dtype, state, e.pull(i.x, chunk), here, at.count)
             total = finish(e, state[0], dtype)
             store_lanes(e, result, chunk, for_memory(e, total, dtype))

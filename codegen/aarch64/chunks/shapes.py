@@ -7,15 +7,14 @@ pulled by itself.
 
 from __future__ import annotations
 
-from math import gcd, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 from dslc.codegen.aarch64.chunks import floats
 from dslc.codegen.aarch64.chunks.formats import F16, SIGNED, Lanes, computed
 from dslc.codegen.aarch64.memory.transfer import gather_register, splat_general
-from dslc.codegen.aarch64.places import At
-from dslc.compiler.analysis.axis_extents import matching_axes
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.remapping import repeated, reshaped, sliced, stretched, transposed
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -23,13 +22,6 @@ from dslc.compiler.ir.arithmetic.affine import Linear, constant, to_expr
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import At
-
-Lane = tuple[int, ...]
-
-
-def _at(base: tuple[Linear, ...], lanes: tuple[Lane, ...]) -> At:
-    return At(base, lanes)
 
 
 def full(e: Emission, i: ins.Full, at: At) -> Lanes:
@@ -75,36 +67,17 @@ def indices(e: Emission, base: Linear, distances: tuple[int, ...]) -> Lanes:
 
 def transpose(e: Emission, i: ins.Transpose, at: At) -> Lanes:
     """out's axis k is x's axis axes[k]."""
-    order = sorted(range(len(i.axes)), key=lambda k: i.axes[k])
-    base = tuple(at.base[k] for k in order)
-    return e.pull(i.x, _at(base, tuple(tuple(lane[k] for k in order) for lane in at.lanes)))
+    return e.pull(i.x, transposed(at, i.axes))
 
 
 def broadcast(e: Emission, i: ins.Broadcast, at: At) -> Lanes:
     """Axes of size 1 and those that x has not are not looked at."""
-    shape = i.x.type.shape
-    skip = len(at.base) - len(shape)
-    keep = [n > 1 for n in shape]
-    base = tuple(b if k else Linear() for b, k in zip(at.base[skip:], keep, strict=True))
-    lanes = tuple(
-        tuple(d if k else 0 for d, k in zip(lane[skip:], keep, strict=True)) for lane in at.lanes
-    )
-    return e.pull(i.x, _at(base, lanes))
+    return e.pull(i.x, stretched(at, i.x.type.shape))
 
 
 def extract(e: Emission, i: ins.Extract, at: At) -> Lanes:
     """starts + steps * coordinate, dropped axes put back."""
-    base, lanes = list(at.base), [list(lane) for lane in at.lanes]
-    for axis in i.dropped:
-        base.insert(axis, Linear())
-        for lane in lanes:
-            lane.insert(axis, 0)
-    moved = tuple(
-        b.scale(step) + Linear(constant=start)
-        for b, start, step in zip(base, i.starts, i.steps, strict=True)
-    )
-    scaled = tuple(tuple(d * s for d, s in zip(lane, i.steps, strict=True)) for lane in lanes)
-    return e.pull(i.x, _at(moved, scaled))
+    return e.pull(i.x, sliced(at, i))
 
 
 def reshape(e: Emission, i: ins.Reshape, at: At) -> Lanes:
@@ -113,57 +86,8 @@ def reshape(e: Emission, i: ins.Reshape, at: At) -> Lanes:
     mapped = reshaped(at, shape, source)
     if mapped is not None:
         return e.pull(i.x, mapped)
-    singles = [reshaped(_at(at.base, (lane,)), shape, source) for lane in at.lanes]
+    singles = [reshaped(At(at.base, (lane,)), shape, source) for lane in at.lanes]
     return _one_by_one(e, i.x, [found for found in singles if found is not None])
-
-
-def reshaped(at: At, shape: tuple[int, ...], source: tuple[int, ...]) -> At | None:
-    """The same elements in a tile of another shape; None where lanes would part in a quotient."""
-    base: list[Linear] = []
-    lanes: list[list[int]] = [[] for _ in at.lanes]
-    for mine, theirs in matching_axes(shape, source):
-        number, offsets = Linear(), [0] * at.count
-        for axis in mine:
-            number = number.scale(shape[axis]) + at.base[axis]
-            offsets = [
-                o * shape[axis] + lane[axis] for o, lane in zip(offsets, at.lanes, strict=True)
-            ]
-        if at.count == 1:
-            number, offsets = number + Linear(constant=offsets[0]), [0]
-        rest = prod(source[a] for a in theirs)
-        for axis in theirs:
-            rest //= source[axis]
-            split = _quotient(number, offsets, rest)
-            if split is None:
-                return None
-            whole, distances, number, offsets = split
-            base.append(whole)
-            for lane, d in zip(lanes, distances, strict=True):
-                lane.append(d)
-    return _at(tuple(base), tuple(tuple(lane) for lane in lanes))
-
-
-def _quotient(
-    number: Linear, offsets: list[int], by: int
-) -> tuple[Linear, list[int], Linear, list[int]] | None:
-    """(number + offset) // by and the rest, for all offsets: a sum and what each adds to it.
-
-    What is a multiple of `by` goes out whole. Of what is left, all multiples of g, offsets within one
-    block of g do not matter to the quotient.
-    """
-    offsets = [o + number.constant for o in offsets]
-    whole = Linear({a: k // by for a, k in number.terms.items() if k % by == 0})
-    left = {a: k for a, k in number.terms.items() if k % by}
-    if not left:
-        return whole, [o // by for o in offsets], Linear(), [o % by for o in offsets]
-    block = gcd(by, *left.values())
-    if len({o // block for o in offsets}) > 1:
-        return None
-    first = offsets[0] // block * block
-    inner = Linear(left, first)
-    quotient = inner.divide(Linear(constant=by))
-    rest = inner + quotient.scale(-by)
-    return whole + quotient, [0] * len(offsets), rest, [o - first for o in offsets]
 
 
 def _one_by_one(e: Emission, value: Value, ats: list[At]) -> Lanes:
@@ -183,21 +107,8 @@ def repeat(e: Emission, i: ins.Repeat, at: At) -> Lanes:
     mapped = repeated(at, i.axis, i.times)
     if mapped is not None:
         return e.pull(i.x, mapped)
-    singles = [repeated(_at(at.base, (lane,)), i.axis, i.times) for lane in at.lanes]
+    singles = [repeated(At(at.base, (lane,)), i.axis, i.times) for lane in at.lanes]
     return _one_by_one(e, i.x, [found for found in singles if found is not None])
-
-
-def repeated(at: At, axis: int, times: int) -> At | None:
-    """Where a chunk of a repeated tile comes from; None where lanes would part in a quotient."""
-    split = _quotient(at.base[axis], [lane[axis] for lane in at.lanes], times)
-    if split is None:
-        return None
-    whole, distances, _, _ = split
-    base = (*at.base[:axis], whole, *at.base[axis + 1 :])
-    lanes = tuple(
-        (*lane[:axis], d, *lane[axis + 1 :]) for lane, d in zip(at.lanes, distances, strict=True)
-    )
-    return _at(base, lanes)
 
 
 def same(e: Emission, i: ins.ConvertLayout, at: At) -> Lanes:

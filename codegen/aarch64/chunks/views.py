@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.chunks import words
-from dslc.codegen.aarch64.chunks.bits import digits, lane_of, tile_bytes, unpack
+from dslc.codegen.aarch64.chunks.bits import tile_bytes, unpack
 from dslc.codegen.aarch64.chunks.formats import Lanes
-from dslc.codegen.aarch64.places import At
 from dslc.codegen.aarch64.refusals import unsupported
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.bit_positions import digits
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear
 
@@ -30,7 +31,7 @@ def view(e: Emission, i: ins.View, at: At) -> Lanes:
     each = layout.locals * width // 8  # bytes of a thread
     bits = []
     for k in range(at.count):
-        where = lane_of(at, k)
+        where = at.lane(k)
         thread = digits(layout.spatial_modes, layout.shape, where)
         local = digits(layout.local_modes, layout.shape, where)
         bits.append(thread.scale(8 * each) + local.scale(width))

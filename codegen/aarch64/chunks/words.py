@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.bits import coordinates, digits, lane_of
 from dslc.codegen.aarch64.chunks.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.bit_positions import coordinates, digits
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, to_expr
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import At
 
 
 def is_whole(i: ins.View) -> bool:
@@ -34,7 +33,7 @@ def whole(e: Emission, i: ins.View, at: At) -> Lanes:
     regs: list[Reg] = []
     for first in range(0, at.count, form.lanes):
         lanes = range(first, min(first + form.lanes, at.count))
-        values = [_element(e, i, lane_of(at, k)) for k in lanes]
+        values = [_element(e, i, at.lane(k)) for k in lanes]
         out = e.s.v(f"dup {{0}}.{form.arrangement}, {{1:w}}", values[0])
         for lane, value in enumerate(values[1:], 1):
             e.s.onto(f"mov {{0}}.{name}[{lane}], {{1:w}}", out, value)

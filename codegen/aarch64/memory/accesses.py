@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dslc.codegen.aarch64.chunks import floats
 from dslc.codegen.aarch64.chunks.conversions import for_memory
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
-from dslc.codegen.aarch64.emission import linear_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.regions import region_at, unproved
 from dslc.compiler.dtypes import INDEX, Kind
 from dslc.compiler.ir import AxisSlice, Region
 from dslc.compiler.ir import expr as ex
@@ -23,7 +23,7 @@ from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify, to_expr
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import Array, At
+    from dslc.codegen.aarch64.places import Array
 
 _SUFFIX = {8: "b", 16: "h", 32: "s", 64: "d"}
 
@@ -33,51 +33,10 @@ def load(e: Emission, i: ins.Load, at: At) -> Lanes:
     where = region_at(i.region, at)
     array = e.memories[i.region.memory]
     dtype = i.out.type.dtype
-    unsure = unproved(e, i.region, where)
+    unsure = unproved(i.region, where, e.inside)
     if not unsure:
         return load_lanes(e, array, where, dtype)
     return _guarded_load(e, i, array, where, unsure)
-
-
-def region_at(region: Region, at: At) -> At:
-    """A chunk of a region's tile as a chunk of its memory."""
-    base: list[Linear] = []
-    lanes: list[list[int]] = [[] for _ in at.lanes]
-    k = 0
-    for axis in region.axes:
-        start = linear_of(axis.start)
-        if axis.dropped:
-            base.append(start)
-            for lane in lanes:
-                lane.append(0)
-            continue
-        base.append(start + at.base[k].scale(axis.step))
-        for mine, theirs in zip(lanes, at.lanes, strict=True):
-            mine.append(theirs[k] * axis.step)
-        k += 1
-    return At(tuple(base), tuple(tuple(lane) for lane in lanes))
-
-
-def unproved(e: Emission, region: Region, where: At) -> list[int]:
-    """The axes on which a chunk may be out of bounds."""
-    axes = []
-    for k, axis in enumerate(region.axes):
-        if axis.checked and not _is_inside(e, where, k, region.memory.shape[k]):
-            axes.append(k)
-    return axes
-
-
-def _is_inside(e: Emission, where: At, axis: int, extent: ex.Expr) -> bool:
-    least = min(lane[axis] for lane in where.lanes)
-    most = max(lane[axis] for lane in where.lanes)
-    for fact in e.inside:
-        if fact.extent != extent:
-            continue
-        distance = where.base[axis] - fact.form
-        low = distance.constant
-        if distance.is_constant and low + least >= 0 and low + most < fact.count:
-            return True
-    return False
 
 
 def check(e: Emission, region: Region, where: At, unsure: list[int]) -> Reg:

@@ -8,7 +8,8 @@ from dslc.codegen.aarch64.chunks.bits import load_bits
 from dslc.codegen.aarch64.chunks.formats import MASKS, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import gather_register, load_register, places
-from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.places import Array
+from dslc.codegen.chunks.at import At
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir.arithmetic.affine import Linear
 

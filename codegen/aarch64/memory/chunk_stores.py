@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.formats import Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Effect
 from dslc.codegen.aarch64.memory import row_stores
-from dslc.codegen.aarch64.memory.accesses import (
-    check,
-    frame_element,
-    region_at,
-    single,
-    to_frame,
-    unproved,
-)
+from dslc.codegen.aarch64.memory.accesses import check, frame_element, single, to_frame
 from dslc.codegen.aarch64.memory.transfer import store_lanes
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.regions import region_at, unproved
 from dslc.compiler.ir import Region
 
 if TYPE_CHECKING:
@@ -30,7 +24,7 @@ def store_chunk(e: Emission, region: Region, at: At, lanes: Lanes) -> None:
     if array.compact:
         row_stores.store(e, region, where, lanes)
         return
-    unsure = unproved(e, region, where)
+    unsure = unproved(region, where, e.inside)
     if not unsure:
         store_lanes(e, array, where, lanes)
         return

@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify
 from dslc.compiler.ir.arithmetic.index_arithmetic import add, div, mul, sub
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import At
 
 Span: TypeAlias = "tuple[ex.Expr, ex.Expr] | None"
 Body: TypeAlias = "Callable[[At], None]"

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.formats import Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
-from dslc.codegen.aarch64.memory.accesses import check, to_frame, unproved
+from dslc.codegen.aarch64.memory.accesses import check, to_frame
 from dslc.codegen.aarch64.memory.transfer import places
-from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.places import Array
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.regions import unproved
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
@@ -35,7 +37,7 @@ def store(e: Emission, region: Region, where: At, lanes: Lanes) -> None:
     """A chunk of codes, a byte each, to its place; what is out of bounds is dropped."""
     s, array, dtype = e.s, e.memories[region.memory], region.memory.dtype
     elements = places(array, where)
-    unsure = unproved(e, region, where)
+    unsure = unproved(region, where, e.inside)
     first = elements[0].scale(dtype.bits)
     over = first + first.divide(Linear(constant=8)).scale(-8)
     rest = over.constant if over.is_constant else None

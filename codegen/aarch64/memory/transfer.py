@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Inst, Reg
 from dslc.codegen.aarch64.machine_code.stream import INPUTS
+from dslc.codegen.chunks.at import At
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir.arithmetic.affine import Linear
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import Array, At, Blocks, InRegisters
+    from dslc.codegen.aarch64.places import Array, Blocks, InRegisters
 
 # A list of registers in braces; the holes of a template are digits in braces.
 LIST_OPEN, LIST_CLOSE = "{ ", " }"

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dslc.codegen.aarch64.chunks.ranges import fits_biased
-from dslc.codegen.aarch64.planning import LAZY
 from dslc.codegen.aarch64.products.units import Unit, unit_for
+from dslc.codegen.chunks.planning import LAZY
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import Name, bodies, operands, results, use_counts, walk

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.chunks.ranges import BIASED
 from dslc.codegen.aarch64.memory.nests import each, each_place
-from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products.nibbles import Nibbles, nibbles_of, reads_as_floats
 from dslc.codegen.aarch64.products.packed_panels import Operand, has_checks, operand_of
 from dslc.codegen.aarch64.products.register_tiles import Tile, fill, moved, store, summed
 from dslc.codegen.aarch64.products.units import EDGE, Problem, Unit, tail_of, unit_for
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
+from dslc.codegen.chunks.at import At
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins

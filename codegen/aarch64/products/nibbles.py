@@ -17,16 +17,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.bits import raw_bytes
-from dslc.codegen.aarch64.chunks.ranges import BIASED, LIMIT, SIXTEENTHS, interval
+from dslc.codegen.aarch64.chunks.ranges import BIASED, LIMIT, SIXTEENTHS
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.products.units import QUADS, Unit
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.intervals import interval
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
-    from dslc.codegen.aarch64.places import At
 
 DEEPEST = 1 << 16
 """Elements of K after which sums of bytes are still below 2^31: 255 * 128 * 2^16 is."""

@@ -17,8 +17,9 @@ from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.nests import each, each_place
 from dslc.codegen.aarch64.memory.transfer import store_lanes
-from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products.units import PAIRS_OF_EIGHT, QUADS, Pairs
+from dslc.codegen.chunks.at import At
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.ranges import BIASED
 from dslc.codegen.aarch64.memory.nests import each
 from dslc.codegen.aarch64.places import Array
-from dslc.codegen.aarch64.planning import LAZY
 from dslc.codegen.aarch64.products.emit_products import (
     Reused,
     operands_of,
@@ -43,6 +42,7 @@ from dslc.codegen.aarch64.products.register_tiles import (
     summed,
 )
 from dslc.codegen.aarch64.products.units import Unit
+from dslc.codegen.chunks.planning import LAZY
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex

@@ -68,6 +68,9 @@ def _parsed(
 
 def _machine(triple: str, processor: Processor) -> llvm.TargetMachine:
     _initialised()
+    features = processor.attributes
+    if processor.machine == "aarch64":  # some systems keep the register for themselves
+        features = f"{features},+reserve-x18".lstrip(",")
     return llvm.Target.from_triple(triple).create_target_machine(
-        processor.base, processor.attributes, _LEVEL, reloc="pic", codemodel="small"
+        processor.base, features, _LEVEL, reloc="pic", codemodel="small"
     )

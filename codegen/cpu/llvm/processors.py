@@ -46,6 +46,9 @@ def capabilities(processor: Processor) -> Capabilities:
         found |= {(32, 8)}
     return Capabilities(
         f16_converts="f16c" in features,
+        scales="avx512f" in features,
+        multishifts="avx512vbmi" in features,
+        vector_bits=processor.vector_bits,
         atoms=atoms,
         permutations=frozenset(found),
     )

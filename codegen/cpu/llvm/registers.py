@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dslc.codegen.cpu.llvm.types import scalar_type, suffix, type_text
-from dslc.codegen.cpu.llvm.units import emit_dot, emit_permute
+from dslc.codegen.cpu.llvm.units import emit_dot, emit_permute, emit_scale
 from dslc.codegen.cpu.llvm.writing import FunctionText
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.vector import instructions as ins
@@ -66,11 +66,15 @@ def _binary(f: FunctionText, i: ins.Binary) -> str:
     if i.op in _ORDERED:
         return f.emit(f"{_comparison(i.op, dtype)} {text} {x}, {y}")
     if dtype.is_float:
+        if i.op == "scale":
+            return emit_scale(f, i)
         if i.op not in _FLOAT_BINARY:
             raise unsupported(i)
         return f.emit(f"{_FLOAT_BINARY[i.op]} {text} {x}, {y}")
     if i.op in ("min", "max"):
         return f.of(f"{'s' if dtype.is_signed else 'u'}{i.op}", type_, i.x, i.y)
+    if i.op == "multishift":
+        return f.call("llvm.x86.avx512.pmultishift.qb.512", text, f"{text} {y}", f"{text} {x}")
     if i.op == "mulhi":
         return _upper_half(f, type_, x, y)
     word = _BINARY.get(i.op) or _SIGNED.get(i.op, (None, None))[not dtype.is_signed]

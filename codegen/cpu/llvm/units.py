@@ -57,6 +57,16 @@ def emit_dot(f: FunctionText, i: ins.Dot) -> str:
     return f.call(name, out, *given, f.typed(i.a), f.typed(i.b))
 
 
+def emit_scale(f: FunctionText, i: ins.Binary) -> str:
+    """x * 2^y, over vectors of 512 bits, under no mask and as the caller rounds."""
+    type_ = vector_type(i.out)
+    text, lanes = type_text(type_), type_.count
+    name = f"llvm.x86.avx512.mask.scalef.p{'s' if type_.dtype.bits == 32 else 'd'}.512"
+    return f.call(
+        name, text, f.typed(i.x), f.typed(i.y), f"{text} zeroinitializer", f"i{lanes} -1", "i32 4"
+    )
+
+
 def emit_permute(f: FunctionText, i: ins.Permute) -> str:
     """Lane i of the result is lane index[i] of the table."""
     out = vector_type(i.out)

@@ -34,13 +34,19 @@ from dslc.compiler.ir.rewrite import Substitution, map_kernels
 from dslc.compiler.ir.traverse import Name, users, walk
 from dslc.compiler.layout import Layout, Mode
 
-_BLOCK = 4  # of k, and columns
+_DEPTH = 4  # of k in a block
 
 
 @dataclass(frozen=True, slots=True)
 class WeightOrder:
-    """Gives loads of weights, packed by the compiler and multiplied as bytes, this layout."""
+    """Gives loads of weights, packed by the compiler and multiplied as bytes, this layout.
 
+    A block has so many `columns`: 4 for Arm's matrix units, 16 for vectors whose lanes are columns, in
+    words of 4 of k. With `floats`, weights that are multiplied as floats have it too.
+    """
+
+    columns: int = 4
+    floats: bool = False
     name: ClassVar[str] = "weight-order"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -56,51 +62,52 @@ class WeightOrder:
                 out = stmt.out
                 if out.type.layout is not None or out.type.rank != 2:
                     continue
-                if _is_multiplied(out, readers):
-                    layout = order(out.type.shape, out.type.dtype)
+                if self._is_multiplied(out, readers):
+                    layout = order(out.type.shape, out.type.dtype, self.columns)
                     if layout is not None:
                         changed[out] = replace(out, type=replace(out.type, layout=layout))
         return _Laid(changed).kernel(kernel) if changed else kernel
 
+    def _is_multiplied(self, loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:
+        """Whether a tile, computed on element by element, is the second operand of such a product."""
+        open_, seen = [loaded], {loaded}
+        while open_:
+            value = open_.pop()
+            for stmt in readers.get(value, ()):
+                if isinstance(stmt, ins.Dot) and stmt.b is value:
+                    types = (stmt.a.type.dtype, value.type.dtype)
+                    if all(x.is_integer and x.bits <= 8 for x in types):
+                        return True
+                    if self.floats and all(x.is_float and x.bits <= 32 for x in types):
+                        return True
+                elif isinstance(stmt, ins.ELEMENTWISE) and stmt.out not in seen:
+                    seen.add(stmt.out)
+                    open_.append(stmt.out)
+        return False
 
-def _is_multiplied(loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:
-    """Whether a tile, computed on element by element, is the second operand of a product of bytes."""
-    open_, seen = [loaded], {loaded}
-    while open_:
-        value = open_.pop()
-        for stmt in readers.get(value, ()):
-            if isinstance(stmt, ins.Dot) and stmt.b is value:
-                types = (stmt.a.type.dtype, value.type.dtype)
-                if all(x.is_integer and x.bits <= 8 for x in types):
-                    return True
-            elif isinstance(stmt, ins.ELEMENTWISE) and stmt.out not in seen:
-                seen.add(stmt.out)
-                open_.append(stmt.out)
-    return False
 
-
-def order(shape: tuple[int, ...], dtype: DType) -> Layout | None:
-    """The order of a tile [k, n] in blocks of 4 of k of 4 columns; None if it does not divide."""
+def order(shape: tuple[int, ...], dtype: DType, columns: int = 4) -> Layout | None:
+    """The order of a tile [k, n] in blocks of 4 of k of so many columns; None if it does not divide."""
     k, n = shape
     together = 8 // dtype.bits if 8 % dtype.bits == 0 else 1
-    if k % (2 * _BLOCK) or n % (_BLOCK * together):
+    if k % (2 * _DEPTH) or n % (columns * together):
         return None
     modes = (
-        Mode(n // (_BLOCK * together), 1, _BLOCK * together),
-        Mode(k // _BLOCK, 0, _BLOCK),
-        Mode(_BLOCK, 1, 1),
-        Mode(_BLOCK, 0, 1),
-        Mode(together, 1, _BLOCK),
+        Mode(n // (columns * together), 1, columns * together),
+        Mode(k // _DEPTH, 0, _DEPTH),
+        Mode(columns, 1, 1),
+        Mode(_DEPTH, 0, 1),
+        Mode(together, 1, columns),
     )
     return Layout((k, n), (), tuple(m for m in modes if m.size > 1))
 
 
-def is_in_fours(layout: Layout) -> bool:
+def is_in_fours(layout: Layout, columns: int = 4) -> bool:
     """Whether a tile is in such an order."""
     modes = layout.local_modes
-    if modes and modes[-1].axis == 1 and modes[-1].stride == _BLOCK:
+    if modes and modes[-1].axis == 1 and modes[-1].stride == columns:
         modes = modes[:-1]
-    return modes[-2:] == (Mode(_BLOCK, 1, 1), Mode(_BLOCK, 0, 1))
+    return modes[-2:] == (Mode(columns, 1, 1), Mode(_DEPTH, 0, 1))
 
 
 class _Laid(Substitution):

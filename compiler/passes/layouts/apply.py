@@ -70,7 +70,7 @@ class _Demands:
 
     def of(self, stmt: Stmt) -> Wants:
         """The layout that each tile read by a statement must have."""
-        kept = self.solution.in_memory
+        kept = self.solution.in_memory - self.solution.held
         wants = {x: self.home(x) for x in operands(stmt) if x not in kept}
         for h in handed(stmt):
             uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
@@ -79,8 +79,9 @@ class _Demands:
         match stmt:
             case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
                 wants[x] = self.solution.accesses[stmt]
-            case ins.Dot() if stmt in self.solution.plans:
-                wants |= dict(self.solution.plans[stmt].operands(stmt))
+            case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
+                held = dict(plan.operands(stmt))
+                wants = {x: y for x, y in wants.items() if x not in (stmt.a, stmt.b)} | held
         out = shaping(stmt)
         if out is None or out in kept:
             return wants
@@ -117,7 +118,7 @@ class _Applier(Rewriter):
 
     def value(self, value: Value) -> Value:
         """The version that the statement at hand wants."""
-        if value in self.kept:
+        if value in self.kept and value not in self.wants:
             return self.kept[value]
         return self._version(value, self.wants.get(value) or self.demands.home(value))
 
@@ -135,8 +136,9 @@ class _Applier(Rewriter):
         if not isinstance(name, Value):
             return name
         if name in self.solution.in_memory:
-            self.kept[name] = _laid(name, None)
-            return self.kept[name]
+            self.kept.setdefault(name, _laid(name, None))
+            if name not in self.solution.held:
+                return self.kept[name]
         home = self.demands.home(name)
         self.versions[name] = {home: _laid(name, home)}
         return self.versions[name][home]
@@ -174,6 +176,19 @@ class _Applier(Rewriter):
     def _laid_out(self, stmt: Stmt) -> list[Stmt]:
         self.wants = self.demands.of(stmt)
         match stmt:
+            case ins.Load(out=out) | ins.Transpose(out=out) if out in self.solution.held:
+                return [self._in_memory(stmt), *self._in_registers(stmt)]
+        return self._in_registers(stmt)
+
+    def _in_memory(self, stmt: ins.Load | ins.Transpose) -> Stmt:
+        """The statement once more, for products that read its tile in shared memory."""
+        wants, self.wants = self.wants, {}
+        made = self.rebuild(stmt)
+        self.wants = wants
+        return _giving(made, out=self.kept[stmt.out])
+
+    def _in_registers(self, stmt: Stmt) -> list[Stmt]:
+        match stmt:
             case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
                 # One tile may be both operands, in two versions.
                 a, b = (
@@ -184,7 +199,7 @@ class _Applier(Rewriter):
                 dot = _giving(rebuilt, a=a, b=b, atom=plan.atom)
                 is_async = isinstance(dot, ins.Dot) and dot.is_async
                 return [dot, ins.WaitDots(0, loc=stmt.loc)] if is_async else [dot]
-            case ins.Load() if stmt.out not in self.solution.in_memory:
+            case ins.Load() if stmt.out not in self.solution.in_memory - self.solution.held:
                 return self._made_as(stmt, stmt.out, self.solution.accesses[stmt])
             case ins.Reduce(out=out, x=x):
                 given = result_layout(stmt, self.wants[x])

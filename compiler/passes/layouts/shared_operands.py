@@ -1,14 +1,16 @@
 """Which operands of products a matrix unit may read from shared memory itself.
 
-Those that a loop loads from memory that nobody writes, 16 bytes at once, for one product alone: they
-are copied to shared memory anyhow (`passes.pipelining.software_pipeline`), and then need no registers.
-And those that are loaded before a loop for a product in it: in registers they would take room through
-all of it.
+Those that a loop loads from memory that nobody writes, 16 bytes at once: they are copied to shared
+memory anyhow (`passes.pipelining.software_pipeline`), and then need no registers. And those that are
+loaded before a loop for products in it alone: in registers they would take room through all of it.
+
+Any number of products may read such a tile, and threads beside them: what these read is a load of its
+own, of the same region, which the pipeline gives the same slot of a ring.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from dslc.compiler.analysis.scalar_facts import FactsRewriter
 from dslc.compiler.ir import Kernel, Value
@@ -61,10 +63,10 @@ class _Finder(FactsRewriter):
     def _before_loops(self, load: ins.Load) -> None:
         if load.region.memory not in self.unwritten:
             return
-        chain = self._chain(load.out, [*self.outside, *self.repeated])
-        is_repeated = any(s in self.repeated for x in chain for s in self.readers[x])
+        found = self._read(load.out, alone=True)
+        is_repeated = any(s in self.repeated for x in found for s in self.readers[x])
         if is_repeated and self._is_plain(load, copy_width(self.facts, load)):
-            self.found |= _transposed(chain)
+            self.found |= found
 
     def _is_plain(self, load: ins.Load, width: int) -> bool:
         """Whether threads copy 16 bytes at once, to column blocks."""
@@ -77,21 +79,38 @@ class _Finder(FactsRewriter):
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         for ahead in loads_ahead(loop, facts, self.unwritten):
             if ahead.run == 1 and self._is_plain(ahead.load, ahead.width):
-                self.found |= _transposed(self._chain(ahead.load.out, loop.body))
+                found = self._read(ahead.load.out)
+                if all(s in loop.body for x in found for s in self._products(x)):
+                    self.found |= found
 
-    def _chain(self, out: Value, places: Sequence[Stmt]) -> list[Value]:
-        """The tile, and its transpose where that is what the product reads; none without one."""
-        chain = [out]
-        while len(readers := self.readers[chain[-1]]) == 1 and readers[0] in places:
-            (reader,) = readers
-            if isinstance(reader, ins.Dot) and reader.acc is not chain[-1]:
-                return chain
-            if not isinstance(reader, ins.Transpose) or reader.out.type.layout is not None:
-                return []
-            chain.append(reader.out)
-        return []
+    def _read(self, out: Value, *, alone: bool = False) -> dict[Value, bool]:
+        """The tile and its transposes that products read, and whether they are transposes.
 
+        None without a product, or where one is to read it `alone` and threads do too.
+        """
+        found = {out: False}
+        open_ = [out]
+        while open_:
+            at = open_.pop()
+            for reader in self.readers[at]:
+                turned = reader.out if isinstance(reader, ins.Transpose) else None
+                if turned and turned.type.layout is None and self._is_multiplied(turned):
+                    found[turned] = not found[at]
+                    open_.append(turned)
+                elif alone and not self._multiplies(reader, at):
+                    return {}
+        return found if self._is_multiplied(out) else {}
 
-def _transposed(chain: Sequence[Value]) -> Mapping[Value, bool]:
-    """Every other tile is a transpose."""
-    return {x: bool(i % 2) for i, x in enumerate(chain)}
+    def _is_multiplied(self, x: Value) -> bool:
+        """Whether a product reads the tile, or a transpose of it."""
+        return any(
+            self._multiplies(s, x) or (isinstance(s, ins.Transpose) and self._is_multiplied(s.out))
+            for s in self.readers[x]
+        )
+
+    def _products(self, x: Value) -> list[Stmt]:
+        return [s for s in self.readers[x] if self._multiplies(s, x)]
+
+    @staticmethod
+    def _multiplies(reader: Stmt, x: Value) -> bool:
+        return isinstance(reader, ins.Dot) and reader.acc is not x

@@ -15,6 +15,7 @@ from math import prod
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import operands
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.layouts.layout_regions import Region, Regions
 from dslc.compiler.passes.layouts.matrix import Plan
@@ -40,7 +41,8 @@ class Solution:
     threads: int
     cycles: float
     warp: int  # threads
-    in_memory: frozenset[Value] = frozenset()  # tiles that their product reads from shared memory
+    in_memory: frozenset[Value] = frozenset()  # tiles that products read from shared memory
+    held: frozenset[Value] = frozenset()  # those of them that threads read too
 
     def layout(self, value: Value) -> Layout | None:
         """The layout of a tile; None for one that is made as asked."""
@@ -125,8 +127,9 @@ class _Solver:
                     accesses[stmt] = self.prices.access(site, here)[0]
         cycles = self.prices.total(best)
         kept = frozenset(self._in_memory(plans))
+        held = self._held(plans, kept)
         return Solution(
-            self.regions, best, plans, accesses, self.threads, cycles, self.prices.warp, kept
+            self.regions, best, plans, accesses, self.threads, cycles, self.prices.warp, kept, held
         )
 
     def _in_memory(self, plans: Mapping[Stmt, Plan]) -> Iterator[Value]:
@@ -139,6 +142,20 @@ class _Solver:
                     yield at
                     stmt = self.regions.origin[at].stmt
                     at = stmt.x if isinstance(stmt, ins.Transpose) else None
+
+    def _held(self, plans: Mapping[Stmt, Plan], kept: frozenset[Value]) -> frozenset[Value]:
+        """Those in memory that are read from registers as well: by threads, or by other products."""
+        held: set[Value] = set()
+        for site in reversed(self.regions.sites):
+            stmt = site.stmt
+            if isinstance(stmt, ins.Transpose) and stmt.out in kept - held:
+                continue
+            plan = plans.get(stmt)
+            if isinstance(stmt, ins.Dot) and plan is not None:
+                held.update(x for x, _ in plan.operands(stmt) if x in kept)
+            else:
+                held.update(kept.intersection(operands(stmt)))
+        return frozenset(held)
 
     # Spreading
 

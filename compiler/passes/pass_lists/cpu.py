@@ -14,8 +14,21 @@ from dslc.compiler.passes.simplification.dead_code import DeadCode
 from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
 
+COLUMNS = 16
+"""The columns of a block of weights: a vector of 512 bits has them as words, narrower ones a part."""
+
 
 def cpu_passes() -> tuple[Pass, ...]:
+    """Those for code that LLVM makes, whose lanes are columns."""
+    return _passes(WeightOrder(COLUMNS, floats=True))
+
+
+def aarch64_passes() -> tuple[Pass, ...]:
+    """Those for assembly, whose matrix units take squares."""
+    return _passes(WeightOrder())
+
+
+def _passes(order: WeightOrder) -> tuple[Pass, ...]:
     """From the checker's program to one that a generator writes out as loops over vectors.
 
     One thread runs a turn, so that of a tile's layout only the order is left, and that matters where
@@ -28,7 +41,7 @@ def cpu_passes() -> tuple[Pass, ...]:
         Simplify(),
         Bounds(),
         SingleRow(),
-        WeightOrder(),
+        order,
         LowBit(1),
         Bounds(),
         DeadCode(),

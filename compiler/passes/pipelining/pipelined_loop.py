@@ -78,11 +78,11 @@ class PipelinedLoop:
 
     def _prologue(self) -> ins.For:
         """The copies of the first iterations, a group each."""
-        turn = self._var("turn")
-        at = simplify(add(self.loop.start, mul(turn, self.step)))
-        body = (*self._copies(at, turn), *self._commit())
+        stage = self._var("stage")
+        at = simplify(add(self.loop.start, mul(stage, self.step)))
+        body = (*self._copies(at, stage), *self._commit())
         last = index(self.ahead)
-        return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
+        return ins.For(stage, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
 
     def _loop(self, firsts: Sequence[Sequence[Value]]) -> ins.For:
         loop = self.loop
@@ -196,10 +196,10 @@ class PipelinedLoop:
     def _read(self, stmt: Stmt) -> Stmt | None:
         """A statement of the body; None for a load that came with the iteration before."""
         for ring in self.rings:
-            if ring.ahead.load is stmt:
+            if isinstance(stmt, ins.Load) and stmt in ring.ahead.loads:
                 run = ring.ahead.run
                 slot = self.slot if run == 1 else self._run_slot(ring, self.loop.var)
-                return replace(ring.ahead.load, region=ring.region(slot), other=None)
+                return replace(stmt, region=ring.region(slot), other=None)
         return None if any(a.load is stmt for a in self.prefetched) else stmt
 
     # Prefetched into registers
@@ -273,6 +273,18 @@ class PipelinedLoop:
 
     def _var(self, hint: str) -> Var:
         return Var(fresh_name(hint, self.taken), INDEX)
+
+
+def loaded_early(loop: ins.For, loads: Sequence[Ahead], taken: set[str]) -> Body:
+    """What stands in place of a loop whose loads go to registers an iteration ahead.
+
+    It may begin anywhere: loads that stay the same for several iterations are made in each.
+    """
+    if not loads:
+        return (loop,)
+    step = int(loop.step.value) if isinstance(loop.step, Const) else 0
+    every = [replace(a, run=1, period=step) for a in loads]
+    return PipelinedLoop(loop, 1, (), every, taken).body(again=False, more=False)
 
 
 def merged(stmts: Sequence[Stmt]) -> Body:

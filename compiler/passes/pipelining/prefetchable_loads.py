@@ -10,8 +10,8 @@ Any other load stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from dslc.compiler.analysis.scalar_facts import Facts
@@ -62,6 +62,7 @@ class Ahead:
     `needs` are the statements of the body that its subscripts come from, in order. `width` is how many
     elements a thread copies at once, 0 where it cannot be staged. `run` is for how many iterations it
     stays the same, counted from the loop's first; `period` is the loop variable's advance in a run.
+    `again` are loads of the same region, by threads beside a product that reads it in memory.
     """
 
     load: ins.Load
@@ -69,6 +70,12 @@ class Ahead:
     width: int
     run: int = 1
     period: int = 0
+    again: tuple[ins.Load, ...] = ()
+
+    @property
+    def loads(self) -> tuple[ins.Load, ...]:
+        """All loads that read the tile."""
+        return (self.load, *self.again)
 
     @property
     def bytes(self) -> int:
@@ -105,20 +112,22 @@ def loads_ahead(loop: ins.For, facts: Facts, unwritten: frozenset[Memory]) -> li
         if isinstance(stmt, ins.Let):
             inside.define(stmt.var, stmt.value)
         defined.update(dict.fromkeys(results(stmt), stmt))
-    return ahead
+    return _shared(ahead)
 
 
-def invariant_loads(loop: ins.For, unwritten: frozenset[Memory]) -> list[Ahead]:
-    """The loads right in the body of a loop whose subscripts it does not change, in order."""
-    defined: dict[Name, Stmt] = {}
-    invariant: list[Ahead] = []
-    for stmt in loop.body:
-        if isinstance(stmt, ins.Load) and stmt.region.memory in unwritten:
-            needs = _needs(loop, stmt, defined, unwritten)
-            if needs is not None and not _varies(loop, stmt, needs):
-                invariant.append(Ahead(stmt, needs, 0))
-        defined.update(dict.fromkeys(results(stmt), stmt))
-    return invariant
+def _shared(found: Sequence[Ahead]) -> list[Ahead]:
+    """Loads of a region that a product reads in memory, together with that product's."""
+    whole = [a for a in found if a.load.out.type.layout is None]
+    again = {
+        a: tuple(b.load for b in found if b not in whole and _is_same(a.load, b.load))
+        for a in whole
+    }
+    joined = {load for loads in again.values() for load in loads}
+    return [replace(a, again=again.get(a, ())) for a in found if a in whole or a.load not in joined]
+
+
+def _is_same(load: ins.Load, other: ins.Load) -> bool:
+    return (load.region, load.other) == (other.region, other.other)
 
 
 def is_prefetched(ahead: Ahead, threads: int | None) -> bool:

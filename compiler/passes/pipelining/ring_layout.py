@@ -131,6 +131,22 @@ def _linear(
     return min(placements, key=lambda f: f[0])[1]
 
 
+def box_placement(
+    tile: tuple[int, ...], bits: int, reader: Layout, banks: BankModel | None
+) -> Placement | None:
+    """The placement of a box that threads read by a layout, as the unit that copies boxes puts it down.
+
+    None where its swizzle does not keep the reads apart.
+    """
+    memory = swizzled_layout(tile, bits)
+    if memory is None or banks is None:
+        return None
+    cost = _cost(bits, 1, (None, reader), memory, banks)
+    reads = bank_conflicts(reader, memory, bits, banks)
+    extra = next((n for name, n in cost if name == "matrices"), _extra(reads))
+    return Placement(tile, memory, None, False, cost) if extra <= reads.phases else None
+
+
 def swizzled_placement(tile: tuple[int, ...], bits: int, width: int, threads: int) -> Placement:
     """The placement of a tile that a matrix unit reads itself."""
     return Placement(tile, swizzled_layout(tile, bits), copy_layout(tile, width, threads))

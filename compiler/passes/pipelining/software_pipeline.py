@@ -15,10 +15,10 @@ After, with 3 stages:
     %acc = full f32(0.0) : f32[16, 8] `local(2, 1).spatial(8, 4).local(1, 2)`
     alloc @a_ring: buffer shared f16[3, 16, 16] `...`
     alloc @b_ring: buffer shared f16[3, 16, 8]
-    for turn in range(0, 2, 1) stages=1 {
-      if turn * 16 < K {
-        copy_async @a_ring[turn!, 0 : +16!, 0 : +16!], @a[m : +16, turn * 16 : +16], layout=`...`
-        copy_async @b_ring[turn!, 0 : +16!, 0 : +8!], @b[turn * 16 : +16, n : +8!], layout=`...`
+    for stage in range(0, 2, 1) stages=1 {
+      if stage * 16 < K {
+        copy_async @a_ring[stage!, 0 : +16!, 0 : +16!], @a[m : +16, stage * 16 : +16], layout=`...`
+        copy_async @b_ring[stage!, 0 : +16!, 0 : +8!], @b[stage * 16 : +16, n : +8!], layout=`...`
       }
       commit_group
     }
@@ -90,7 +90,7 @@ from dslc.compiler.passes.pipelining.stage_count import (
     choose_stages,
     exchanges_much,
 )
-from dslc.compiler.passes.pipelining.tma_copies import is_loaded_in_bulk
+from dslc.compiler.passes.pipelining.tma_copies import is_loaded_in_bulk, is_run
 from dslc.compiler.passes.products.async_products import (
     deferred,
     in_registers,
@@ -199,12 +199,13 @@ class _Loops(FactsRewriter):
             stages = min(stages, max(2, len(trips)))
         if stages <= _LAGGING or not staged:
             async_dots, paced = (), False
-        kept = {a.load for a in staged}
+        kept = {load for a in staged for load in a.loads}
         # With two blocks the other fills the pause, and registers under way would be too many.
         two = paired and stages * sum(a.bytes for a in staged) <= room.half
         last = last_wait(loop) if paced and not two and _are_kept(loop, kept) else None
         threads = self.room.threads
-        prefetched = [a for a in ahead if a.load not in kept and is_prefetched(a, threads)]
+        left = (a for a in ahead if a.load not in kept and a.load.out.type.layout is not None)
+        prefetched = [a for a in left if is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
         under_way = {x for d in async_dots for x in in_registers(d)}
@@ -238,7 +239,10 @@ class _Loops(FactsRewriter):
             return []
         able = [a for a in staged if a.run == 1 and is_loaded_in_bulk(a.load, self.tensors, facts)]
         boxes = [a for a in able if a.load.out.type.layout is None]
-        return [a for a in able if a in boxes or (boxes and self._placed(a).layout is None)]
+        runs = [a for a in able if is_run(a.load.region, self.tensors, facts)]
+        return [
+            a for a in able if a in boxes or (boxes and a in runs and not self._placed(a).layout)
+        ]
 
 
 def _are_kept(loop: ins.For, staged: Container[Stmt]) -> bool:

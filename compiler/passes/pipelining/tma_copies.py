@@ -50,9 +50,9 @@ _UNIT = 16  # bytes of which all strides are multiples
 
 
 def is_loaded_in_bulk(load: ins.Load, params: tuple[Memory, ...], facts: Facts) -> bool:
-    """Whether the load may be a bulk copy: boxes of what stays in memory, runs of what threads read."""
-    if load.out.type.layout is not None:
-        return is_run(load.region, params, facts)
+    """Whether the load may be a bulk copy: runs of what threads read, boxes of anything."""
+    if load.out.type.layout is not None and is_run(load.region, params, facts):
+        return True
     zeros = load.other is None or constant(load.other) == 0
     return zeros and is_box(load.region, params, facts)
 

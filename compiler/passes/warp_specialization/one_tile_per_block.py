@@ -52,16 +52,17 @@ def scalars_for(
         stmt = defined.get(open_.pop())
         if stmt is None or stmt in wanted:
             continue
-        if not _is_scalar(stmt, unwritten):
+        if not is_scalar(stmt) or (
+            isinstance(stmt, ins.Load) and stmt.region.memory not in unwritten
+        ):
             return None
         wanted.add(stmt)
         open_ += [n for use in uses_of(stmt) for n in names_in(use)]
     return tuple(s for s in before if s in wanted)
 
 
-def _is_scalar(stmt: Stmt, unwritten: Container[Memory]) -> bool:
-    if isinstance(stmt, ins.Load) and stmt.region.memory not in unwritten:
-        return False
+def is_scalar(stmt: Stmt) -> bool:
+    """Whether one thread can compute the statement for all, from scalars."""
     pure = isinstance(stmt, ins.Let | ins.Load | ins.Unary | ins.Binary | ins.Cast | ins.Full)
     return pure and all(not isinstance(v, Value) or not v.type.shape for v in results(stmt))
 
@@ -92,7 +93,7 @@ def beside(
         unroll=unroll,
         carried=(*loop.carried, *rings.reading(slot)),
     )
-    producers = ins.WarpSpecialize((copies,), warps, registers, loc=loop.loc)
+    producers = ins.WarpSpecialize(rings.early_ids(copies), warps, registers, loc=loop.loc)
     begin = (*scalars, *rings.begin(), ins.Sync())
     end = (ins.WaitDots(0, loc=loop.loc), *kernel.body[at + 1 :])
-    return replace(kernel, body=(*begin, producers, *rest, reading, *end))
+    return replace(kernel, body=(*begin, producers, *rest, *rings.early(reading), *end))

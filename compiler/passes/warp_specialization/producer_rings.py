@@ -20,7 +20,7 @@ blocks of a cluster share (`clusters`) each copies a part of, and frees `everywh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import BOOL, INDEX
@@ -33,6 +33,7 @@ from dslc.compiler.ir.rewrite import clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body, operands, walk
 from dslc.compiler.ir.values import Region, Value
 from dslc.compiler.passes.pipelining.cluster_multicast import Cluster
+from dslc.compiler.passes.pipelining.pipelined_loop import loaded_early
 from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead
 from dslc.compiler.passes.pipelining.ring_buffers import Barriers, Ring
 from dslc.compiler.passes.pipelining.ring_layout import Placement
@@ -77,7 +78,10 @@ class ProducerRings:
         stages: int,
         taken: set[str],
         cluster: Cluster | None = None,
+        early: Sequence[Ahead] = (),
     ) -> None:
+        """What is `early` the others load themselves, an iteration ahead."""
+        self._early = early
         self.loop, self.stages, self.taken, self.cluster = loop, stages, taken, cluster
         self.async_dots = deferred(loop)
         self.body = _with_waits(loop, self.async_dots)
@@ -95,24 +99,34 @@ class ProducerRings:
 
     # The producer warps
 
-    def fill(self, fill: Expr, own: Iterable[Stmt], scalars: dict[Var, Expr]) -> Body:
-        """All copies of an iteration, each as soon as its slot is free; subscripts may be of `own`."""
+    def fill(
+        self,
+        fill: Expr,
+        own: Iterable[Stmt],
+        scalars: dict[Var, Expr],
+        tiles: Mapping[Value, Value] | None = None,
+    ) -> Body:
+        """All copies of an iteration, each as soon as its slot is free; subscripts may be of `own`.
+
+        `scalars` and `tiles`, of rank 0, stand for names from outside.
+        """
         body: list[Stmt] = []
+        loads = [r.ahead.load for g in self.groups for r in g.rings]
+        needs = {s for g in self.groups for r in g.rings for s in r.ahead.needs}
+        read = any(isinstance(s, ins.Load) for s in needs)
+        sources: dict[ins.Load, Region] = {}
+        if read:  # what is read from memory once for all copies
+            every = (*own, *(s for s in self.body if s in needs))
+            body, sources = self._sources(every, loads, scalars, tiles)
         for group in self.groups:
             body += [group.empty.wait(fill), ins.Arrive(group.full.at(fill), group.bytes)]
             for ring in group.rings:
                 full = group.full.at(fill)
                 load = ring.ahead.load
-                needs, uses = clone_body(
-                    (*own, *ring.ahead.needs),
-                    self.taken,
-                    scalars=scalars,
-                    outputs=[a.start for a in load.region.axes],
-                )
-                starts = (simplify(u) for u in uses if not isinstance(u, Value))
-                axes = zip(load.region.axes, starts, strict=True)
-                source = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
-                body += needs
+                if not read:
+                    made, sources = self._sources((*own, *ring.ahead.needs), [load], scalars, tiles)
+                    body += made
+                source = sources[load]
                 tile, shared = ring.region(fill), self._is_shared(ring)
                 if self.cluster is not None and shared:
                     tile, source = (self.cluster.part(load, r) for r in (tile, source))
@@ -121,11 +135,45 @@ class ProducerRings:
                 )
         return tuple(body)
 
+    def _sources(
+        self,
+        own: Body,
+        loads: Sequence[ins.Load],
+        scalars: dict[Var, Expr],
+        tiles: Mapping[Value, Value] | None,
+    ) -> tuple[list[Stmt], dict[ins.Load, Region]]:
+        """The regions that loads read, and before them the scalars of which these are made."""
+        starts = [a.start for load in loads for a in load.region.axes]
+        needs, uses = clone_body(own, self.taken, values=tiles, scalars=scalars, outputs=starts)
+        found = (simplify(u) for u in uses if not isinstance(u, Value))
+        sources: dict[ins.Load, Region] = {}
+        for load in loads:
+            axes = tuple(replace(a, start=next(found)) for a in load.region.axes)
+            sources[load] = Region(load.region.memory, axes)
+        return list(needs), sources
+
+    def early_ids(self, copies: ins.For) -> Body:
+        """The loop that copies, with the scalars that it reads from memory an iteration ahead."""
+        found: list[Ahead] = []
+        needs: list[Stmt] = []
+        for stmt in copies.body:
+            if isinstance(stmt, ins.AwaitPhase):
+                break
+            if isinstance(stmt, ins.Load):
+                found.append(Ahead(stmt, tuple(needs), 0))
+            needs.append(stmt)
+        return loaded_early(copies, found, self.taken)
+
     # The others
+
+    def early(self, loop: ins.For) -> Body:
+        """The loop that computes, with what its own warps load an iteration ahead."""
+        return loaded_early(loop, self._early, self.taken)
 
     def iteration(self, slot: Var, first: Expr) -> Body:
         """The loop's body as it reads its slot; `first` is its variable in the first iteration."""
-        regions = {r.ahead.load: r.region(slot) for g in self.groups for r in g.rings}
+        rings = [r for g in self.groups for r in g.rings]
+        regions = {load: r.region(slot) for r in rings for load in r.ahead.loads}
         begun = Binary("gt", self.loop.var, first, BOOL)
         waits = 0
         body: list[Stmt] = []
@@ -176,7 +224,8 @@ class ProducerRings:
         waits = [i for i, s in enumerate(self.body) if isinstance(s, ins.WaitDots)]
         found: dict[int, list[tuple[Ring, int, int | None]]] = {}
         for ahead, placed in loads:
-            first, last = self._read(ahead.load)
+            places = [self._read(load) for load in ahead.loads]
+            first, last = min(at for at, _ in places), max(at for _, at in places)
             freed = next((n for n, w in enumerate(waits) if w > last), None)
             if self.async_dots:
                 freed = None  # the wait in the loop is for the iteration before

@@ -48,10 +48,12 @@ After, with 3 stages:
       ...
 
 No warp that multiplies waits to start a copy. That is for kernels whose one loop feeds asynchronous
-products by bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where
-products do nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the
-copies of a turn begin while the turn before still computes and stores its results. Otherwise the grid
-stays (`one_tile_per_block`), unless two blocks on a multiprocessor fill each other's gaps.
+products by bulk copies. Scalars of which subscripts are made, such as the ids of pages, are read by the
+warps that copy; what else a loop loads must be little, and its own warps load it an iteration ahead.
+Where products do nothing but add up, and all turns are alike, blocks take turn after turn
+(`persistent`): the copies of a turn begin while the turn before still computes and stores its results.
+Otherwise the grid stays (`one_tile_per_block`), unless two blocks on a multiprocessor fill each other's
+gaps.
 """
 
 from __future__ import annotations
@@ -60,23 +62,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.analysis.accumulation import ADD, accumulators
-from dslc.compiler.analysis.scalar_facts import kernel_facts
+from dslc.compiler.analysis.scalar_facts import Facts, kernel_facts
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Read
-from dslc.compiler.ir.expr import walk as expressions
+from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, walk, writes
+from dslc.compiler.ir.traverse import Body, users, walk, writes
 from dslc.compiler.passes.pipelining.cluster_multicast import cluster_for
-from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead, constant_memories, loads_ahead
-from dslc.compiler.passes.pipelining.ring_layout import Placement, place, swizzled_placement
+from dslc.compiler.passes.pipelining.prefetchable_loads import (
+    Ahead,
+    constant_memories,
+    loads_ahead,
+    thread_bytes,
+)
+from dslc.compiler.passes.pipelining.ring_layout import (
+    Placement,
+    box_placement,
+    place,
+    swizzled_placement,
+)
 from dslc.compiler.passes.pipelining.stage_count import MOST_STAGES, Room, converted_bytes
-from dslc.compiler.passes.pipelining.tma_copies import is_box, is_loaded_in_bulk
+from dslc.compiler.passes.pipelining.tma_copies import is_box, is_loaded_in_bulk, is_run
 from dslc.compiler.passes.products.async_products import deferred, is_paced, is_paired, settle
 from dslc.compiler.passes.tile_scheduling.persistent import Persistent
 from dslc.compiler.passes.tile_scheduling.tile_scheduler import is_even
 from dslc.compiler.passes.warp_specialization.epilogue_stores import outgoing
-from dslc.compiler.passes.warp_specialization.one_tile_per_block import beside, scalars_for
+from dslc.compiler.passes.warp_specialization.one_tile_per_block import (
+    beside,
+    is_scalar,
+    scalars_for,
+)
 from dslc.compiler.passes.warp_specialization.producer_rings import Placed, ProducerRings
 from dslc.compiler.targets import Target
 
@@ -84,6 +99,7 @@ _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers 
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
 _FEWEST_BESIDE = 2  # of loops whose operands are free before the iteration ends
 _BESIDE = 2048  # bytes for barriers and scratch
+_LITTLE = 32  # bytes of registers of a thread for what its own warps load
 _UNMOVED = (
     ins.Sync,
     ins.MemoryBarrier,
@@ -126,24 +142,29 @@ class WarpSpecialization:
             return kernel
         if kernel.threads + _WARPS * self.target.warp_size > self.target.threads:
             return kernel
-        loads = self._loads(kernel, loop)
-        if not loads:
+        found = self._loads(kernel, loop)
+        if found is None:
             return kernel
+        loads, early = found
         adds_up = deferred(loop) or set(accumulators(loop)) == {ADD}
         if adds_up and is_even(kernel, loop):
-            return self._persistent(kernel, loop, loads)
+            return self._persistent(kernel, loop, loads, early)
         # Parts of turns that a program splits for clusters are a wave of blocks, one turn each.
         if deferred(loop) and kernel.cluster is None:
             return kernel
-        return self._beside(kernel, loop, loads)
+        return self._beside(kernel, loop, loads, early)
 
-    def _persistent(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
+    def _persistent(
+        self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed], early: Sequence[Ahead]
+    ) -> Kernel:
         """In turns of blocks, where several may do what stands before and in the loop for one turn."""
         at = kernel.body.index(loop)
         before = kernel.body[:at]
-        if any(writes(s) for s in walk((*before, loop))) or not _is_scalar(before, loads):
+        if any(writes(s) for s in walk((*before, loop))) or _operands(before):
             return kernel
-        if _operands(before):
+        unwritten = constant_memories(kernel.body, kernel.tensors)
+        scalars = scalars_for(before, loop, loads, unwritten)
+        if scalars is None:
             return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
@@ -156,10 +177,12 @@ class WarpSpecialization:
         taken = scalar_names(kernel)
         size = self.cluster or 1
         cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
-        rings = ProducerRings(loop, loads, stages, taken, cluster)
-        return Persistent(kernel, rings, sent, self.target).kernel(_WARPS, _REGISTERS)
+        rings = ProducerRings(loop, loads, stages, taken, cluster, early)
+        return Persistent(kernel, rings, sent, scalars, self.target).kernel(_WARPS, _REGISTERS)
 
-    def _beside(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
+    def _beside(
+        self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed], early: Sequence[Ahead]
+    ) -> Kernel:
         """In the grid as it is, but for loops of which two blocks fill each other's gaps."""
         assert kernel.threads is not None
         before = kernel.body[: kernel.body.index(loop)]
@@ -169,51 +192,71 @@ class WarpSpecialization:
         unwritten = constant_memories(kernel.body, kernel.tensors)
         scalars = scalars_for(before, loop, loads, unwritten)
         stages = self._stages(loop, loads, Room.of(kernel, self.target).bytes - _BESIDE)
+        # Threads would wait for the scalars that subscripts are made of; producer warps read ahead.
+        reads = any(isinstance(s, ins.Load) for ahead, _ in loads for s in ahead.needs)
         paired = not self.wanted and is_paired(loop, kernel.threads, self.target.rates)
+        paired = paired and not reads
         if scalars is None or paired or stages < _FEWEST_BESIDE:
             return kernel
-        rings = ProducerRings(loop, loads, stages, scalar_names(kernel))
+        rings = ProducerRings(loop, loads, stages, scalar_names(kernel), early=early)
         return settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
 
     def _stages(self, loop: ins.For, loads: Sequence[Placed], room: int) -> int:
         asked = loop.stages or self.stages or MOST_STAGES
         return min(asked, room // sum(ahead.bytes for ahead, _ in loads))
 
-    def _loads(self, kernel: Kernel, loop: ins.For) -> list[Placed]:
-        """The loads of the loop, if the unit copies them all: boxes for units, runs for threads.
+    def _loads(self, kernel: Kernel, loop: ins.For) -> tuple[list[Placed], list[Ahead]] | None:
+        """The loads of the loop that the unit copies, and those that threads make an iteration ahead.
 
+        Boxes for units and threads, runs for threads; scalars from which subscripts are made are of the
+        warps that copy. None where the unit copies no operand, or threads would have to wait for much.
         Rows that serve several iterations, such as scales, are copied in each: nobody waits for that.
         """
         facts = kernel_facts(kernel)
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         ahead = loads_ahead(loop, facts, constant_memories(kernel.body, kernel.tensors))
-        found = [(a, self._placed(kernel, a)) for a in ahead if a.width]
         able = [
-            (a, placed) for a, placed in found if is_loaded_in_bulk(a.load, kernel.tensors, facts)
+            (a, placed)
+            for a in ahead
+            if a.width
+            and all(map(is_scalar, a.needs))
+            and is_loaded_in_bulk(a.load, kernel.tensors, facts)
+            if (placed := self._placed(kernel, a, facts)) is not None
         ]
-        every = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
-        return able if len(able) == len(every) else []
+        copied = {load for a, _ in able for load in a.loads}
+        if not any(load.out.type.layout is None for load in copied):
+            return None
+        needed = _needed(loop, [a for a, _ in able])
+        rest = [s for s in walk(loop.body) if isinstance(s, ins.Load) and s not in copied | needed]
+        early = [a for a in ahead if a.load in rest and a.load.out.type.layout is not None]
+        little = sum(thread_bytes(a.load.out, kernel.threads) for a in early) <= _LITTLE
+        return (able, early) if little and len(early) == len(rest) else None
 
-    def _placed(self, kernel: Kernel, ahead: Ahead) -> Placement:
+    def _placed(self, kernel: Kernel, ahead: Ahead, facts: Facts) -> Placement | None:
         """How a slot lies in shared memory: as the unit reads it, or for threads."""
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
-        if type_.layout is None and kernel.threads is not None:
+        if type_.layout is None:
+            assert kernel.threads is not None
             return swizzled_placement(type_.shape, bits, ahead.width, kernel.threads)
+        if not is_run(ahead.load.region, kernel.tensors, facts):
+            return box_placement(type_.shape, bits, type_.layout, self.target.banks)
         # Runs of bytes come as they lie in memory: the unit scatters nothing for threads to read.
         placed = place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
         return replace(placed, layout=None, conflicts=())
 
 
+def _needed(loop: ins.For, copied: Sequence[Ahead]) -> set[Stmt]:
+    """The loads of scalars that subscripts of what is copied are made of, and nothing else is."""
+    inside = {load for a in copied for load in a.loads} | {s for a in copied for s in a.needs}
+    readers = users((loop,))
+    return {
+        s
+        for a in copied
+        for s in a.needs
+        if isinstance(s, ins.Load) and not s.out.type.shape and inside.issuperset(readers[s.out])
+    }
+
+
 def _operands(before: Body) -> list[ins.Load]:
     """The loads of what units read in every iteration."""
     return [s for s in before if isinstance(s, ins.Load) and s.out.type.layout is None]
-
-
-def _is_scalar(before: Body, loads: Sequence[Placed]) -> bool:
-    """Whether subscripts are made of scalars alone, which producer warps can compute again."""
-    needs = [s for ahead, _ in loads for s in ahead.needs]
-    if any(not isinstance(s, ins.Let) for s in needs):
-        return False
-    lets = [s.value for s in (*needs, *before) if isinstance(s, ins.Let)]
-    starts = [x.start for ahead, _ in loads for x in ahead.load.region.axes]
-    return not any(isinstance(n, Read) for e in (*lets, *starts) for n in expressions(e))

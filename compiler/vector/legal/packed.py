@@ -22,8 +22,11 @@ def load_packed(
     dtype, count = type_.dtype, type_.count
     size = -(-count * dtype.bits // 8)
     content = b.load(pointer, offset, VectorType(U8, size), align=align)
-    codes = _divided(b, content, dtype.bits, count) if 8 % dtype.bits == 0 else None
-    if codes is None:
+    if b.capabilities.multishifts and count % (b.capabilities.vector_bits // 8) == 0:
+        codes = _shifted(b, content, dtype.bits, count)
+    elif 8 % dtype.bits == 0:
+        codes = _divided(b, content, dtype.bits, count)
+    else:
         codes = _cut(b, content, dtype.bits, count)
     held = b.bitcast(codes, VectorType(container(dtype), count))
     found = masked(b, held, dtype)
@@ -44,6 +47,19 @@ def _interleaved(b: LegalBuilder, parts: Sequence[Operand]) -> Operand:
     x, y = _interleaved(b, parts[::2]), _interleaved(b, parts[1::2])
     count = vector_type(x).count
     return b.shuffle(x, [at for i in range(count) for at in (i, count + i)], y)
+
+
+def _shifted(b: LegalBuilder, content: Operand, bits: int, count: int) -> Operand:
+    """Any width: eight codes are the bits of as many bytes, each shifted by its own number of them."""
+    last = vector_type(content).count - 1
+    lanes = b.capabilities.vector_bits // 8
+    shifts = lanes_of([at % 8 * bits for at in range(lanes)], U8)
+    parts = []
+    for start in range(0, count, lanes):
+        bytes_ = [min(at // 8 * bits + at % 8, last) for at in range(start, start + lanes)]
+        found = b.binary("multishift", b.shuffle(content, bytes_), shifts)
+        parts.append(b.binary("and", found, (1 << bits) - 1))
+    return b.concat(*parts)
 
 
 def _cut(b: LegalBuilder, content: Operand, bits: int, count: int) -> Operand:

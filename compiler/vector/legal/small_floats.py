@@ -6,6 +6,9 @@ its own: no f32 here is a subnormal unless the value is one.
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
 from dslc.compiler.dtypes import (
     BF16,
     F16,
@@ -16,15 +19,19 @@ from dslc.compiler.dtypes import (
     U32,
     DType,
     Kind,
+    decode,
     has_infinity,
     has_nan,
     limits,
 )
 from dslc.compiler.vector.building.registers import vector_type
+from dslc.compiler.vector.constants import codes_of, constant_of
 from dslc.compiler.vector.legal.builder import LegalBuilder
 from dslc.compiler.vector.legal.containers import U16
-from dslc.compiler.vector.values import Operand
+from dslc.compiler.vector.types import VectorType
+from dslc.compiler.vector.values import Constant, Operand
 
+_NUMBERS, _BYTES = (32, 16), (8, 16)  # bits and lanes of tables with a row for each code of 4 bits
 _QUIET = 0x7FC00000
 _INFINITY = 0x7F800000
 
@@ -43,9 +50,29 @@ def to_number(b: LegalBuilder, x: Operand, dtype: DType) -> Operand:
         wide = b.select(b.binary("eq", x, 0), 0x00400000, wide)
         wide = b.select(b.binary("eq", x, 255), _QUIET, wide)
         return b.bitcast(wide, type_.of(F32))
+    if dtype.bits <= 4 and type_.lanes:
+        if _NUMBERS in b.capabilities.permutations:
+            return b.permute(_numbers(dtype), b.convert(x, U32))
+        if _BYTES in b.capabilities.permutations and b.capabilities.f16_converts:
+            return _by_table_of_bytes(b, x, dtype)
     if dtype.exponent <= 5 and b.capabilities.f16_converts:
         return _through_f16(b, x, dtype)
     return _by_integers(b, x, dtype)
+
+
+@functools.cache
+def _numbers(dtype: DType) -> Constant:
+    """The number of each code of at most 4 bits, over and over."""
+    codes = np.arange(16, dtype=np.uint8) & ((1 << dtype.bits) - 1)
+    return constant_of(decode(codes, dtype), VectorType(F32, 16))
+
+
+def _by_table_of_bytes(b: LegalBuilder, x: Operand, dtype: DType) -> Operand:
+    """The upper byte of each code as an f16, whose lower one is 0: two bits of fraction suffice."""
+    table = codes_of(_numbers(dtype)).astype(np.float16).view(np.uint16) >> 8
+    upper = b.permute(constant_of(table.astype(np.uint8), VectorType(U8, 16)), x)
+    bits = b.binary("lshift", b.convert(upper, U16), 8)
+    return b.convert(b.bitcast(bits, vector_type(x).of(F16)), F32)
 
 
 def _bias(dtype: DType) -> int:
@@ -56,12 +83,12 @@ def _through_f16(b: LegalBuilder, x: Operand, dtype: DType) -> Operand:
     """The code's fields in those of an f16, whose bias is another: one product by a power of two."""
     type_ = vector_type(x)
     wide = b.convert(x, U16)
-    sign = 1 << (dtype.bits - 1)
-    magnitude = b.binary("lshift", b.binary("and", wide, sign - 1), 10 - dtype.mantissa)
-    bits = b.binary(
-        "or", magnitude, b.binary("lshift", b.binary("and", wide, sign), 16 - dtype.bits)
-    )
-    if dtype.exponent == 5 and not has_infinity(dtype):
+    bits = b.binary("lshift", wide, 16 - dtype.bits)
+    if dtype.exponent < 5:
+        sign = 1 << (dtype.bits - 1)
+        magnitude = b.binary("lshift", b.binary("and", wide, sign - 1), 10 - dtype.mantissa)
+        bits = b.binary("or", magnitude, b.binary("and", bits, 0x8000))
+    elif not has_infinity(dtype):
         return _by_integers(b, x, dtype)  # f16 reads its greatest exponent as infinity
     number = b.convert(b.bitcast(bits, type_.of(F16)), F32)
     shift = 15 - _bias(dtype)

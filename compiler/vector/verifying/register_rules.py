@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dslc.compiler.dtypes import BOOL, DType
+from dslc.compiler.dtypes import BOOL, U8, DType
 from dslc.compiler.ir.expr import COMPARE_OPS
 from dslc.compiler.vector import instructions as ins
 from dslc.compiler.vector.atoms import ATOMS
@@ -61,6 +61,10 @@ def computes(op: str, dtype: DType) -> Fail | None:
         fits = op in _OF_BITS or op in ("not", "eq", "ne", "min", "max")
     elif op in _OF_FLOATS:
         fits = dtype.is_float
+    elif op == "scale":
+        fits = dtype.is_float and dtype.bits >= 32
+    elif op == "multishift":
+        fits = dtype == U8
     elif op in ins.MACHINE_OPS:
         fits = dtype.is_integer and dtype.bits >= 8
     elif op in _OF_INTEGERS or op in _OF_BITS:
@@ -88,6 +92,8 @@ def _binary(i: ins.Binary) -> Fail | None:
     failed = same("x and y", i.x.type, i.y.type) or _computes(i.op, i.x.type)
     if failed or not isinstance(i.x.type, VectorType):
         return failed
+    if i.op == "multishift" and i.x.type.count % 8:
+        return lanes("multishift is of eight lanes and eight")
     wanted = i.x.type.of(BOOL) if i.op in COMPARE_OPS else i.x.type
     return same(f"{i.op} and its result", wanted, i.out.type)
 

@@ -46,7 +46,7 @@ def prediction_of(
     from dslc.tuner.tasks import registers_of
 
     target = find_target(made.target)
-    if target.rates is None:
+    if not target.is_rated:
         return None
     artifact = made.artifact
     shared = {artifact.name: artifact.shared_bytes} if artifact.kind == "kernel" else None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from dslc.codegen.aarch64.generate import emit
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.pass_lists.cpu import cpu_passes
+from dslc.compiler.passes.pass_lists.cpu import aarch64_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
@@ -47,7 +47,7 @@ kernel product(a: i8[M, K], w: u4[K, N], c: out i32[M, N]):
 @pytest.mark.parametrize("name", KERNELS)
 def test_golden(name: str, request: pytest.FixtureRequest) -> None:
     target = find_target("aarch64:i8mm")
-    kernel = run_passes(one(KERNELS[name]), cpu_passes())
+    kernel = run_passes(one(KERNELS[name]), aarch64_passes())
     assert isinstance(kernel, Kernel)
     found, path = emit(kernel, target).text, GOLDEN / f"{name}.s"
     if request.config.getoption("--update-golden"):
@@ -59,7 +59,7 @@ def test_the_same_program_gives_the_same_text() -> None:
     target = find_target("aarch64:i8mm")
     texts = set()
     for _ in range(2):
-        kernel = run_passes(one(KERNELS["product"]), cpu_passes())
+        kernel = run_passes(one(KERNELS["product"]), aarch64_passes())
         assert isinstance(kernel, Kernel)
         texts.add(emit(kernel, target).text)
     assert len(texts) == 1

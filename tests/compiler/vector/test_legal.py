@@ -19,6 +19,9 @@ from strategies.random_vector import Made, random_function, random_source, read_
 PLAIN = Capabilities()
 FULL = Capabilities(
     f16_converts=True,
+    scales=True,
+    multishifts=True,
+    vector_bits=512,
     atoms={"vpdpbusd": (16, 8, 4), "smmla": (4,)},
     permutations=frozenset({(8, 64), (16, 32), (32, 16), (64, 8)}),
 )
@@ -44,8 +47,15 @@ def check(rng: random.Random, capabilities: Capabilities) -> None:
 
 @pytest.mark.parametrize("capabilities", [PLAIN, FULL], ids=["plain", "full"])
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_random_functions_keep_their_results(
     capabilities: Capabilities, rng: random.Random
 ) -> None:
     check(rng, capabilities)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("start", range(0, 1000, 100))
+def test_many_random_functions(start: int) -> None:
+    for seed in range(start, start + 100):
+        check(random.Random(seed), FULL if seed % 2 else PLAIN)

@@ -59,7 +59,7 @@ def test_a_text_of_every_form_is_read_back() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_random_functions_are_verified_and_read_back(rng: random.Random) -> None:
     module = Module((random_function(rng).function,))
     verify(module)

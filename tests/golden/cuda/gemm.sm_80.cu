@@ -82,18 +82,18 @@ gemm_kernel(
   unsigned char* const scratch = shared + 0;
   float acc[64] = {};
   #pragma unroll 1
-  for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
-    if ((((long long)turn_1 * 64) < K)) {
+  for (int stage = 0; stage < 2; ++stage) {
+    if ((((long long)stage * 64) < K)) {
       {
         #pragma unroll
         for (int i_1 = 0; i_1 < 4; ++i_1) {
-          copy_async_16(a_ring + ((turn_1)) * 4096 + ((at + i_1 * 16)) * 64 + (((at_1 + ((((at_1) / 8 % 8) ^ ((at + i_1 * 16) / 1 % 8)) - ((at_1) / 8 % 8)) * 8))), a + (long long)(m + at + i_1 * 16) * K + ((long long)turn_1 * 64) + at_1, m + at + i_1 * 16 < M && ((long long)turn_1 * 64) + at_1 < K);
+          copy_async_16(a_ring + ((stage)) * 4096 + ((at + i_1 * 16)) * 64 + (((at_1 + ((((at_1) / 8 % 8) ^ ((at + i_1 * 16) / 1 % 8)) - ((at_1) / 8 % 8)) * 8))), a + (long long)(m + at + i_1 * 16) * K + ((long long)stage * 64) + at_1, m + at + i_1 * 16 < M && ((long long)stage * 64) + at_1 < K);
         }
       }
       {
         #pragma unroll
         for (int i_2 = 0; i_2 < 8; ++i_2) {
-          copy_async_16(b_ring + ((turn_1)) * 8192 + ((at_2 + i_2 * 8)) * 128 + (((at_3 + ((((at_3) / 8 % 8) ^ ((at_2 + i_2 * 8) / 1 % 8)) - ((at_3) / 8 % 8)) * 8))), b + (long long)(((long long)turn_1 * 64) + at_2 + i_2 * 8) * N + n + at_3, ((long long)turn_1 * 64) + at_2 + i_2 * 8 < K && n + at_3 < N);
+          copy_async_16(b_ring + ((stage)) * 8192 + ((at_2 + i_2 * 8)) * 128 + (((at_3 + ((((at_3) / 8 % 8) ^ ((at_2 + i_2 * 8) / 1 % 8)) - ((at_3) / 8 % 8)) * 8))), b + (long long)(((long long)stage * 64) + at_2 + i_2 * 8) * N + n + at_3, ((long long)stage * 64) + at_2 + i_2 * 8 < K && n + at_3 < N);
         }
       }
     }

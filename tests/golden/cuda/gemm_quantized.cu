@@ -105,16 +105,16 @@ gemm_quantized_kernel(
   may_have_changed(s);
   may_have_changed(c);
   #pragma unroll 1
-  for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
-    if ((((long long)turn_1 * 128) < K)) {
+  for (int stage = 0; stage < 2; ++stage) {
+    if ((((long long)stage * 128) < K)) {
       if (tid / 8 == 0) {
         {
-          copy_async_16(s_ring + (turn_1) * 64 + at, s + (long long)(turn_1) * N + n + at, n + at < N);
+          copy_async_16(s_ring + (stage) * 64 + at, s + (long long)(stage) * N + n + at, n + at < N);
         }
       }
       {
-        const auto first = w_ring + (turn_1) * 4096 + (at_1) * 2048 + (at_2) * 512 + at_3;
-        const auto first_1 = w + (long long)(((long long)turn_1 * 2) + at_1) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_2) * 512 + at_3;
+        const auto first = w_ring + (stage) * 4096 + (at_1) * 2048 + (at_2) * 512 + at_3;
+        const auto first_1 = w + (long long)(((long long)stage * 2) + at_1) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_2) * 512 + at_3;
         #pragma unroll
         for (int i_1 = 0; i_1 < 2; ++i_1) {
           copy_async_16(first + i_1 * 512, first_1 + i_1 * 512, (n / 16) + at_2 + i_1 < ((N + 15) / 16));
@@ -123,7 +123,7 @@ gemm_quantized_kernel(
       {
         #pragma unroll
         for (int i_2 = 0; i_2 < 2; ++i_2) {
-          copy_async_16(a_ring + ((turn_1)) * 2048 + ((at_4 + i_2 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_2 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), a + (long long)(m + at_4 + i_2 * 8) * K + ((long long)turn_1 * 128) + at_5, true);
+          copy_async_16(a_ring + ((stage)) * 2048 + ((at_4 + i_2 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_2 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), a + (long long)(m + at_4 + i_2 * 8) * K + ((long long)stage * 128) + at_5, true);
         }
       }
     }

@@ -123,23 +123,23 @@ gemm_kernel(
   unsigned char* const scratch = shared + 0;
   float acc[32] = {};
   #pragma unroll 1
-  for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
-    if ((((long long)turn_1 * 32) < K)) {
+  for (int stage = 0; stage < 2; ++stage) {
+    if ((((long long)stage * 32) < K)) {
       {
-        const unsigned to = lds_address(a_ring + (turn_1) * 2048) + wave;
-        const i32x4 from = buffer_before(a + (long long)(m) * K + (long long)(((long long)turn_1 * 32)), buffer_bytes((int)(M - m), 64, (int)(K) * 2), 768);
+        const unsigned to = lds_address(a_ring + (stage) * 2048) + wave;
+        const i32x4 from = buffer_before(a + (long long)(m) * K + (long long)(((long long)stage * 32)), buffer_bytes((int)(M - m), 64, (int)(K) * 2), 768);
         load_to_lds_4_by_4(to, 0, from, lane, lane_1, lane_2, lane_3, 768, 0);
       }
       {
-        const unsigned to = lds_address(b_ring + (turn_1) * 2048) + wave;
-        const i32x4 from = buffer_before(b + (long long)(((long long)turn_1 * 32)) * N + (long long)(n), 2147483647, 768);
+        const unsigned to = lds_address(b_ring + (stage) * 2048) + wave;
+        const i32x4 from = buffer_before(b + (long long)(((long long)stage * 32)) * N + (long long)(n), 2147483647, 768);
         {
           const int i = 0;
           load_to_lds_4_by_4(to, i * 1024, from, lane_4, lane_4, lane_4, lane_4, 768 + i * 4 * (4 * N), (4 * N));
         }
       }
     }
-    whole = (((long long)turn_1 * 32) < K) ? whole + 1 : 0;
+    whole = (((long long)stage * 32) < K) ? whole + 1 : 0;
   }
   int slot = 0;
   int fill = 2;

@@ -58,7 +58,9 @@ def sweep(target: str, first: int, last: int, state: Path | None, tries: int) ->
             done["failed"].append(seed)
         done |= {"next": seed + 1, "counts": counts, "refused": refused}
         if state:
-            state.write_text(json.dumps(done))
+            written = state.with_suffix(".part")
+            written.write_text(json.dumps(done))
+            written.replace(state)  # a run that is stopped here leaves what was done before
     return done
 
 

@@ -73,7 +73,7 @@ def _turned(b: LegalBuilder, x: Operand, quarters: int) -> Operand:
 
 def _near(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:
     """The rest and the multiple of pi/2."""
-    number, count = whole(b, b.mul(x, _TWO_OVER_PI))
+    number, count = whole(b, x, _TWO_OVER_PI)
     rest, back = x, b.unary("neg", number)
     for part in _HALF_PI[fields.is_single]:
         rest = b.fma(back, part, rest)

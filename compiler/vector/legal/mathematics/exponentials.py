@@ -21,19 +21,19 @@ def exp(b: LegalBuilder, x: Operand) -> Operand:
     """e^x; x is cut where the result is infinite or 0 anyway."""
     single = fields_of(x).is_single
     x = between(b, x, *((-104.0, 89.0) if single else (-746.0, 710.0)))
-    number, exponent = whole(b, b.mul(x, _LOG2_E))
+    number, exponent = whole(b, x, _LOG2_E)
     back = b.unary("neg", number)
     high, low = _LN2_SINGLE if single else _LN2_DOUBLE
     rest = b.fma(back, low, b.fma(back, high, x))
     curve = polynomial(b, rest, "exp")
-    return scaled(b, b.add(b.fma(b.mul(rest, rest), curve, rest), 1.0), exponent)
+    return scaled(b, b.add(b.fma(b.mul(rest, rest), curve, rest), 1.0), number, exponent)
 
 
 def exp2(b: LegalBuilder, x: Operand) -> Operand:
     """2^x."""
     x = between(b, x, *((-151.0, 129.0) if fields_of(x).is_single else (-1076.0, 1025.0)))
     number, exponent = whole(b, x)
-    return scaled(b, power_near_one(b, b.sub(x, number)), exponent)
+    return scaled(b, power_near_one(b, b.sub(x, number)), number, exponent)
 
 
 def power_near_one(b: LegalBuilder, x: Operand) -> Operand:

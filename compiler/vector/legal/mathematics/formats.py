@@ -55,20 +55,29 @@ def polynomial(b: LegalBuilder, x: Operand, name: str) -> Operand:
     return found
 
 
-def whole(b: LegalBuilder, x: Operand) -> tuple[Operand, Operand]:
-    """The nearest integer as a float and as an integer, where it is below 2^(fraction - 2).
+def whole(b: LegalBuilder, x: Operand, times: float = 1.0) -> tuple[Operand, Operand]:
+    """The integer nearest to x * times, as a float and as an integer, below 2^(fraction - 2).
 
     The sum with 1.5 * 2^fraction has no bits below 1. Of a NaN the float is one, the integer any.
     """
     fields = fields_of(x)
     magic = b.operand(1.5 * 2.0**fields.fraction, fields.number)
-    moved = b.add(x, magic)
+    moved = b.add(x, magic) if times == 1.0 else b.fma(x, times, magic)
     integer = b.sub(b.bitcast(moved, fields.integer), b.bitcast(magic, fields.integer))
     return b.sub(moved, magic), integer
 
 
-def scaled(b: LegalBuilder, x: Operand, exponent: Operand) -> Operand:
-    """x * 2^exponent, an integer of at most twice the format's range: by two factors that are in it."""
+def scaled(b: LegalBuilder, x: Operand, number: Operand, exponent: Operand) -> Operand:
+    """x * 2^number, of at most twice the format's range, where `exponent` is the number as an integer.
+
+    By an instruction, or by two factors that are in the format's range.
+    """
+    lanes = b.capabilities.vector_bits // vector_type(x).dtype.bits
+    count = vector_type(x).count
+    if b.capabilities.scales and vector_type(x).lanes and count % lanes == 0:
+        starts = range(0, count, lanes)
+        pairs = ((b.part(x, at, lanes), b.part(number, at, lanes)) for at in starts)
+        return b.concat(*(b.binary("scale", part, by) for part, by in pairs))
     half = b.binary("rshift", exponent, 1)
     first = b.mul(x, power_of_two(b, x, half))
     return b.mul(first, power_of_two(b, x, b.sub(exponent, half)))

@@ -44,7 +44,7 @@ def _precise(b: LegalBuilder, x: Operand, y: Operand) -> Operand:
     tail = b.select(inside, b.fma(y, low, error), 0.0)
     first = between(b, first, -1100.0, 1100.0)
     number, exponent = whole(b, first)
-    return scaled(b, power_near_one(b, b.add(b.sub(first, number), tail)), exponent)
+    return scaled(b, power_near_one(b, b.add(b.sub(first, number), tail)), number, exponent)
 
 
 def _logarithm(b: LegalBuilder, x: Operand) -> tuple[Operand, Operand]:

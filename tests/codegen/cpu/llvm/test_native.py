@@ -13,10 +13,8 @@ from dslc.compiler.vector.interpreter import interpret
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.native_vector import run_native, runnable
+from strategies.native_vector import PROCESSORS, aligned, run_native
 from strategies.random_vector import random_function, random_source, read_results, same
-
-PROCESSORS = runnable("x86-64-v3", "znver4")
 
 
 def check(rng: random.Random, processor: Processor) -> None:
@@ -33,13 +31,6 @@ def check(rng: random.Random, processor: Processor) -> None:
             assert same(x, y, type_.dtype), (type_, x, y)
 
 
-def aligned(size: int) -> Array:
-    """Zeros at a multiple of 64 bytes, with room before their end."""
-    whole = np.zeros(size + 64, np.uint8)
-    start = -whole.ctypes.data % 64
-    return whole[start : start + size]
-
-
 def copied(content: Array) -> Array:
     found = aligned(len(content))
     found[:] = content
@@ -48,6 +39,14 @@ def copied(content: Array) -> Array:
 
 @pytest.mark.parametrize("name", sorted(PROCESSORS))
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_random_functions(name: str, rng: random.Random) -> None:
     check(rng, PROCESSORS[name])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", sorted(PROCESSORS))
+@pytest.mark.parametrize("start", range(10_000, 11_000, 100))
+def test_many_random_functions(start: int, name: str) -> None:
+    for seed in range(start, start + 100):
+        check(random.Random(seed), PROCESSORS[name])

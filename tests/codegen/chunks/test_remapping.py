@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 import pytest
-from dslc.codegen.aarch64.chunks.shapes import reshaped
-from dslc.codegen.aarch64.places import At
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.remapping import reshaped
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, to_expr
 from dslc.compiler.ir.expr import Expr, Var, index, substitute

@@ -1,0 +1,163 @@
+"""The state of lowering one kernel: scalars, memories, tiles that are still to be computed, blocks.
+
+A tile is computed where it is stored, reduced or multiplied, chunk by chunk: `pull` gives a chunk of
+it, pulling what it is made of. So a chain of elementwise operations stays in registers. A tile that is
+read in several places is put into the scratch memory of the call first. What does not change in a loop
+is computed ahead of it: blocks around the innermost one are still open.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.driving import Meetings
+from dslc.codegen.chunks.regions import Inside
+from dslc.codegen.cpu.blocks import Blocks
+from dslc.codegen.cpu.places import Array, InRegisters, Live
+from dslc.codegen.cpu.refusals import without_code
+from dslc.compiler.analysis.axis_extents import Extents
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import Linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.index_arithmetic import largest, least
+from dslc.compiler.ir.traverse import uses_of
+from dslc.compiler.targets.cpu import Processor
+from dslc.compiler.vector.types import VectorType, memory_bytes
+from dslc.compiler.vector.values import Operand
+
+Emitter: TypeAlias = "Callable[[Any, Any, At], Operand]"
+
+
+class Emission(Blocks):
+    """One kernel on its way to Vector IR."""
+
+    def __init__(
+        self, kernel: Kernel, machine: Processor, pulls: Mapping[type, Emitter], name: str
+    ):
+        super().__init__(kernel, name)
+        self.kernel = kernel
+        self.machine = machine
+        self.memories: dict[Memory, Array] = {}
+        self.lazy: dict[Value, ins.Stmt] = {}
+        self.levels: dict[Value, int] = {}  # the blocks around a tile's definition
+        self.homes: dict[Value, Array | InRegisters] = {}
+        self.inside: list[Inside] = []
+        self.asserts: list[str] = []
+        self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
+        self.plan = Meetings()
+        self.extents: Extents = {}
+        self.scratch_bytes = 0
+        self.scratch: Operand
+        self._pulls = pulls
+
+    # Tiles
+
+    def define(self, value: Value, stmt: ins.Stmt) -> None:
+        """A tile that is computed where it is needed."""
+        self.lazy[value] = stmt
+        self.levels[value] = self.level
+
+    def settle(self, value: Value, home: Array | InRegisters) -> None:
+        """A tile that is in memory or in registers from here on."""
+        self.homes[value] = home
+        self.levels[value] = self.level
+
+    def pull(self, value: Value, at: At) -> Operand:
+        """A chunk of a tile, computed before the outermost loop that does not change it."""
+        key = ("tile", value, at.key())
+        found = self.recall(key)
+        if found is not None:
+            return found
+        level = self._free_level(max(self._level_of_at(at), self._depth(value)))
+        with self.ahead_of(level):
+            home = self.homes.get(value)
+            if isinstance(home, InRegisters):
+                made = self.from_registers(home, at)
+            elif home is not None:
+                made = self.load_lanes(home, at)
+            else:
+                stmt = self.lazy[value]
+                emitter = self._pulls.get(type(stmt))
+                if emitter is None:
+                    raise without_code(stmt)
+                made = emitter(self, stmt, at)
+            return self.remember(key, made)
+
+    @abstractmethod
+    def load_lanes(self, array: Array, at: At) -> Operand:
+        """A chunk from memory."""
+
+    @abstractmethod
+    def drive(self, i: ins.Dot, value: Value, array: Array) -> None:
+        """The tile `value`, made of a product element by element, to memory."""
+
+    @abstractmethod
+    def body(self, body: tuple[ins.Stmt, ...]) -> None:
+        """Statements one after another."""
+
+    @staticmethod
+    def from_registers(home: InRegisters, at: At) -> Operand:
+        """A chunk of a tile in registers, which is one of those it is in."""
+        away = [x - o for x, o in zip(at.base, home.origin, strict=True)]
+        assert all(x.is_constant for x in away), "tiles in registers are read at known places"
+        lanes = tuple(
+            tuple(x.constant + d for x, d in zip(away, lane, strict=True)) for lane in at.lanes
+        )
+        return home.chunks[lanes]
+
+    def _level_of_at(self, at: At) -> int:
+        level = max((self.level_of(to_expr(b)) for b in at.base if not b.is_constant), default=0)
+        return max(level, at.live.level) if isinstance(at.live, Live) else level
+
+    def _depth(self, value: Value) -> int:
+        """The blocks around the latest definition that a tile is made of."""
+        if value in self.homes:
+            return self.levels[value]
+        depth = 0
+        for use in uses_of(self.lazy[value]):
+            if isinstance(use, Value):
+                depth = max(depth, self._depth(use))
+            else:
+                depth = max(depth, self.level_of(use))
+        return depth
+
+    def _free_level(self, wanted: int) -> int:
+        """The level, or the nearest to it that lies behind no branch and no loop of the program."""
+        for level in range(self.level, -1, -1):
+            if level <= wanted or self.scopes[level].fixed:
+                return level
+        return 0
+
+    def extent(self, value: Value, axis: int) -> ex.Expr:
+        """How many elements of a tile matter along an axis."""
+        size = value.type.shape[axis]
+        end = self.extents.get((value, axis))
+        if end is None:
+            return ex.index(size)
+        return simplify(largest(0, least(size, end)))
+
+    # Scratch memory
+
+    def array(self, dtype: DType, shape: tuple[int, ...], *, pad: int = 0) -> Array:
+        """Fresh scratch memory for a tile, row-major; rows may be `pad` elements apart."""
+        strides: list[Linear] = []
+        step = 1
+        for axis, extent in reversed(list(enumerate(shape))):
+            strides.insert(0, Linear(constant=step))
+            step *= extent
+            if axis == len(shape) - 1:
+                step += pad
+        at = self.reserve(step * memory_bytes(VectorType(dtype)))
+        sizes = tuple(map(ex.index, shape))
+        return Array(self.scratch, at, dtype, sizes, tuple(strides), align=64)
+
+    def reserve(self, size: int) -> int:
+        """Bytes of scratch memory; gives their offset, a multiple of 64."""
+        at = self.scratch_bytes
+        self.scratch_bytes += -(-size // 64) * 64
+        return at

@@ -1,0 +1,87 @@
+"""Tiles by index, and joined tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dslc.codegen.chunks.at import At
+from dslc.codegen.cpu.accesses import load_region, store_chunk
+from dslc.codegen.cpu.nests import lanes_for, nest
+from dslc.codegen.cpu.statements import lanes_of_tile, scratch_for
+from dslc.codegen.cpu.transfer import store_lanes
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import AxisSlice, Region, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+
+if TYPE_CHECKING:
+    from dslc.codegen.cpu.emission import Emission
+
+
+def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Region, At]:
+    """The region of one id, and a chunk's coordinates in it."""
+    rank = ids.type.rank
+    before = sum(not a.dropped for a in region.axes[:axis])
+    (first, *_) = at.lanes
+    where = At(at.base[before : before + rank], (tuple(first[before : before + rank]),))
+    var = e.fresh("row")
+    e.bind(var, e.b.convert(e.pull(ids, where), INDEX))
+    start = ex.Binary("add", region.axes[axis].start, var, INDEX)
+    chosen = AxisSlice(start, 1, dropped=True)
+    axes = (*region.axes[:axis], chosen, *region.axes[axis + 1 :])
+    rest = At(
+        (*at.base[:before], *at.base[before + rank :]),
+        tuple((*lane[:before], *lane[before + rank :]) for lane in at.lanes),
+        at.live,
+    )
+    return Region(region.memory, axes), rest
+
+
+def _lanes(e: Emission, x: Value, region: Region, axis: int) -> int:
+    behind = any(not a.dropped for a in region.axes[axis + 1 :])
+    return lanes_for(x.type.shape[-1], lanes_of_tile(e, x)) if x.type.shape and behind else 1
+
+
+def gather(e: Emission, i: ins.Gather) -> None:
+    """Row by row; ids out of range read 0."""
+    result = scratch_for(e, i.out)
+
+    def chunk(at: At) -> None:
+        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        store_lanes(e, result, at, load_region(e, region, rest))
+
+    nest(e, i.out.type.shape, _lanes(e, i.out, i.region, i.axis), chunk)
+    e.settle(i.out, result)
+    e.forget()
+
+
+def scatter(e: Emission, i: ins.Scatter) -> None:
+    """Row by row; ids out of range are dropped."""
+
+    def chunk(at: At) -> None:
+        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        store_chunk(e, region, rest, e.pull(i.x, at))
+
+    nest(e, i.x.type.shape, _lanes(e, i.x, i.region, i.axis), chunk)
+    e.forget()
+
+
+def concat(e: Emission, i: ins.Concat) -> None:
+    """Each tile to its part of the result."""
+    result = scratch_for(e, i.out)
+    start, axis = 0, i.axis % i.out.type.rank
+    for x in i.xs:
+        offset = result.strides[axis].scale(start).constant * result.size
+        part = replace(result, offset=result.offset + offset)
+
+        def chunk(at: At, x: Value = x, part: object = part) -> None:
+            store_lanes(e, part, at, e.pull(x, at))  # type: ignore[arg-type]
+
+        nest(e, x.type.shape, lanes_for(x.type.shape[-1], lanes_of_tile(e, x)), chunk)
+        start += x.type.shape[axis]
+    e.settle(i.out, result)
+    e.forget()
+
+
+STATEMENTS = {ins.Gather: gather, ins.Scatter: scatter, ins.Concat: concat}

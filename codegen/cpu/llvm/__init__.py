@@ -1,0 +1,1 @@
+"""LLVM below Vector IR: its text, and the engine that makes code of it."""

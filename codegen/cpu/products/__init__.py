@@ -1,0 +1,1 @@
+"""Products: panels of operands, tiles of sums in registers, loops over k."""

@@ -1,0 +1,234 @@
+"""Loops of products, register tile by register tile: what the loop carries stays in registers.
+
+    for k: acc = acc + f(a[k] b[k])     ->     for each block of iterations:
+                                                   the block's operands into panels
+                                                   for each register tile of acc:
+                                                       for k in the block: acc = acc + f(a[k] b[k])
+
+The loops may be exchanged where the loop's body is one product, what it is made of, and the sum that
+the loop carries, element by element: nothing in it writes to memory. A block has as many iterations as
+the caches hold panels of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dslc.codegen.chunks.planning import LAZY
+from dslc.codegen.chunks.summing import adds_up, is_sum
+from dslc.codegen.cpu.nests import each
+from dslc.codegen.cpu.places import Array
+from dslc.codegen.cpu.products import register_tiles as tiles
+from dslc.codegen.cpu.products.emit_products import Job, chunk_of, every_tile, job_of, words_of
+from dslc.codegen.cpu.products.panels import Columns, Rows
+from dslc.codegen.cpu.products.register_tiles import Shape
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
+from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least, mul, sub
+from dslc.compiler.ir.rewrite import Substitution
+from dslc.compiler.vector.types import VectorType, memory_bytes
+from dslc.compiler.vector.values import Operand
+
+if TYPE_CHECKING:
+    from dslc.codegen.cpu.emission import Emission
+
+_DEEPEST = 1 << 16
+"""Elements of k after which sums of bytes are still below 2^31: 255 * 128 * 2^16 is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A loop of this kind, its product, and the iterations of a block."""
+
+    loop: ins.For
+    job: Job
+    driven: bool
+    iterations: int
+
+    @property
+    def trips(self) -> ex.Expr:
+        """How many iterations the loop has."""
+        loop = self.loop
+        return simplify(cdiv(sub(loop.stop, loop.start), loop.step))
+
+    def begin_iteration(self, e: Emission, iteration: Linear) -> None:
+        """Define what the loop's body is made of, for the iteration of that number."""
+        loop = self.loop
+        here = simplify(ex.Binary("add", loop.start, mul(to_expr(iteration), loop.step), INDEX))
+        begun = Substitution(scalars={loop.var: here})
+        e.forget()
+        for stmt in begun.body(loop.body):
+            if isinstance(stmt, ins.Let):
+                begun.bind(stmt.var, stmt.value)
+            elif not isinstance(stmt, ins.Dot):
+                assert isinstance(stmt, (*LAZY, ins.View))
+                e.define(stmt.out, stmt)
+
+
+def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
+    """What a loop is, if it is of this kind."""
+    dot = is_sum(loop, e.kept)
+    if dot is None or dot.out.type.rank != 2 or not adds_up(loop, dot, e.plan):
+        return None
+    for stmt in loop.body:
+        if not isinstance(stmt, ins.Dot):
+            assert isinstance(stmt, (*LAZY, ins.View))
+            e.define(stmt.out, stmt)
+    driven = dot.out in e.plan.driven
+    job = job_of(e, dot, twice=driven)
+    trips = simplify(cdiv(sub(loop.stop, loop.start), loop.step))
+    return Sweep(loop, job, driven, _iterations(e, job, trips))
+
+
+def _iterations(e: Emission, job: Job, trips: ex.Expr) -> int:
+    """The iterations of a block: a power of two, or all, whose panels fit half of the second cache."""
+    of_a, of_b = (memory_bytes(VectorType(x)) * job.k for x in (job.unit.a, job.unit.b))
+    near = job.shape.count * job.unit.lanes * of_b
+    far = job.m * of_a + (0 if job.direct else job.n * of_b)
+    most = max(1, min(e.machine.l2 // 2 // max(far, 1), _DEEPEST // job.k))
+    if not job.direct:
+        most = max(1, min(most, e.machine.l1 * 3 // 4 // max(near, 1)))
+    known = constant(trips)
+    if known is not None and known <= most:
+        return max(1, int(known))
+    return 1 << (most.bit_length() - 1)
+
+
+def run(e: Emission, sweep: Sweep, home: Array) -> None:
+    """The loop, block by block; its carried tile lies in `home` before and after."""
+    job, iterations, trips = sweep.job, sweep.iterations, sweep.trips
+    known = constant(trips)
+    whole = known is not None and known % iterations == 0
+    rows = Rows.of(e, job.unit, job.m, job.k, iterations)
+    columns = None
+    if not job.direct:
+        count = job.shape.count
+        columns = Columns.of(e, job.unit, job.n, job.k, count, iterations)
+
+    def block(number: Linear) -> None:
+        first = number.scale(iterations)
+        count = least(iterations, sub(trips, to_expr(first)))
+        some = ex.index(iterations) if whole else simplify(count)
+        _block(e, sweep, home, rows, columns, first, some)
+
+    each(e, ex.index(0), simplify(cdiv(trips, iterations)), 1, block, movable=False)
+
+
+def _block(
+    e: Emission,
+    sweep: Sweep,
+    home: Array,
+    rows: Rows,
+    columns: Columns | None,
+    first: Linear,
+    count: ex.Expr,
+) -> None:
+    """A block of iterations from the one of number `first` on."""
+    job = sweep.job
+    height, width = e.extent(job.dot.out, 0), e.extent(job.dot.out, 1)
+
+    def fill(iteration: Linear) -> None:
+        sweep.begin_iteration(e, first + iteration)
+        rows.fill(e, job.a, (), height, iteration, together=not sweep.driven)
+        if columns is not None:
+            columns.fill(e, job.b, (), width, iteration)
+
+    each(e, ex.index(0), count, 1, fill, movable=False)
+    e.forget()
+    one = _scaled if sweep.driven else _summed
+
+    def tile(shape: Shape, y: Linear, number: Linear, x: Linear) -> None:
+        one(e, sweep, home, rows, columns, first, count, shape, y, number, x)
+        e.forget()
+
+    every_tile(e, job, height, width, tile)
+
+
+def _summed(
+    e: Emission,
+    sweep: Sweep,
+    home: Array,
+    rows: Rows,
+    columns: Columns | None,
+    first: Linear,
+    count: ex.Expr,
+    shape: Shape,
+    y: Linear,
+    number: Linear,
+    x: Linear,
+) -> None:
+    """The sums run through all iterations of the block."""
+    job, unit = sweep.job, sweep.job.unit
+    sums: Sequence[Operand] = tiles.load(e, unit, shape, home, y, x)
+    if unit.less:
+        more = tiles.begin(e, unit, shape, rows, y, Linear())
+        sums = [e.b.add(s, m) for s, m in zip(sums, more, strict=True)]
+    if columns is not None:
+        words = words_of(e, job, columns, (), number, x, Linear())
+        steps = simplify(mul(count, job.steps))
+        sums = tiles.multiply(
+            e, unit, shape, sums, rows, y, Linear(), words, steps, panel=True, multiple=job.steps
+        )
+    else:
+        with e.loop("t", ex.index(0), count, 1, sums, movable=False) as (at, loop):
+            sweep.begin_iteration(e, first + at)
+            words = words_of(e, job, None, (), number, x, Linear())
+            here = at.scale(rows.padded)
+            loop.yields = tuple(
+                tiles.multiply(
+                    e,
+                    unit,
+                    shape,
+                    loop.carried,
+                    rows,
+                    y,
+                    here,
+                    words,
+                    ex.index(job.steps),
+                    panel=False,
+                )
+            )
+        sums = loop.results
+    tiles.store(e, unit, shape, home, y, x, sums)
+
+
+def _scaled(
+    e: Emission,
+    sweep: Sweep,
+    home: Array,
+    rows: Rows,
+    columns: Columns | None,
+    first: Linear,
+    count: ex.Expr,
+    shape: Shape,
+    y: Linear,
+    number: Linear,
+    x: Linear,
+) -> None:
+    """A product of its own in each iteration, its result at once added to what the loop carries."""
+    job, unit = sweep.job, sweep.job.unit
+    (carried,) = sweep.loop.carried
+    inner, yielded = carried.inner, carried.yielded
+    assert isinstance(inner, Value)
+    assert isinstance(yielded, Value)
+    totals = tiles.load(e, unit, shape, home, y, x)
+    with e.loop("t", ex.index(0), count, 1, totals, movable=False) as (at, loop):
+        sweep.begin_iteration(e, first + at)
+        words = words_of(e, job, columns, (), number, x, at.scale(job.steps))
+        start = tiles.begin(e, unit, shape, rows, y, at)
+        here = at.scale(rows.padded)
+        sums = tiles.multiply(
+            e, unit, shape, start, rows, y, here, words, ex.index(job.steps), panel=not job.direct
+        )
+        for value, held in ((job.dot.out, sums), (inner, loop.carried)):
+            e.settle(value, tiles.in_registers(unit, shape, (), y, x, held))
+        loop.yields = tuple(e.pull(yielded, chunk_of(job, (), y, x, r, c)) for r, c in shape.places)
+        for value in (job.dot.out, inner):
+            del e.homes[value]
+        e.forget()
+    tiles.store(e, unit, shape, home, y, x, loop.results)

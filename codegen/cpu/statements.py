@@ -1,0 +1,210 @@
+"""Statements that make something happen: stores, tiles that are computed once, scalars, asserts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.planning import LAZY
+from dslc.codegen.chunks.regions import Inside, region_at
+from dslc.codegen.cpu.accesses import bounds, span, store_chunk
+from dslc.codegen.cpu.nests import Span, lanes_for, nest
+from dslc.codegen.cpu.places import Array
+from dslc.codegen.cpu.refusals import unsupported
+from dslc.codegen.cpu.transfer import address, both, element, store_lanes
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir import TileType, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.ir.traverse import operands, tile_of
+
+if TYPE_CHECKING:
+    from dslc.codegen.cpu.emission import Emission
+
+_REGISTERS = 2  # that a chunk fills, at the width in which it is computed
+_MOST = 64
+
+
+def lanes_of_tile(e: Emission, value: Value) -> int:
+    """The lanes of a chunk: as many as fill registers with the widest element that it is made of."""
+    widest, stack, seen = 8, [value], {value}
+    while stack:
+        x = stack.pop()
+        widest = max(widest, _width(x.type.dtype))
+        stmt = e.lazy.get(x)
+        if stmt is not None and x not in e.homes:
+            more = [v for v in operands(stmt) if v not in seen]
+            seen.update(more)
+            stack += more
+    return min(_MOST, _REGISTERS * e.machine.vector_bits // widest)
+
+
+def _width(dtype: DType) -> int:
+    """The bits that an element is computed in."""
+    return max(32, dtype.bits) if dtype.is_float else max(8, dtype.bits)
+
+
+def store(e: Emission, i: ins.Store) -> None:
+    """A tile to memory; coordinates out of bounds are not computed."""
+    shape = i.x.type.shape
+    spans: list[Span] = []
+    guarded: list[int] = []
+    for k, axis in enumerate(i.region.axes):
+        bounded = axis.checked and axis.step == 1 and not axis.dropped
+        if bounded:
+            guarded.append(k)
+        if not axis.dropped:
+            spans.append(span(e, axis, i.region.memory.shape[k]) if bounded else None)
+
+    def chunk(at: At) -> None:
+        where = region_at(i.region, at)
+        facts = [
+            Inside(
+                where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.memory.shape[k]
+            )
+            for k in guarded
+        ]
+        e.inside += facts
+        store_chunk(e, i.region, at, e.pull(i.x, at))
+        del e.inside[len(e.inside) - len(facts) :]
+
+    lanes = lanes_for(shape[-1], lanes_of_tile(e, i.x)) if shape else 1
+    nest(e, shape, lanes, chunk, spans)
+    e.forget()
+
+
+def copy(e: Emission, i: ins.CopyAsync) -> None:
+    """At once: a CPU has no unit that copies beside it, and what waits for a group finds it landed."""
+    if i.barrier is not None:
+        raise unsupported("copies that a barrier waits for", i.loc)
+    sizes = tuple(a.size for a in i.dst.axes if not a.dropped)
+    value = Value(TileType(i.src.memory.dtype, sizes))
+    e.define(value, ins.Load(value, i.src, loc=i.loc))
+    store(e, ins.Store(i.dst, value, loc=i.loc))
+
+
+def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
+    """Compute a tile now and put it into memory, as far as its elements matter."""
+    shape = value.type.shape
+    array = array or scratch_for(e, value)
+    driver = _driver(e, value)
+    if driver is not None:
+        e.drive(driver, value, array)
+        return array
+    spans = [_span(e, value, k) for k in range(len(shape))]
+    lanes = lanes_for(shape[-1], lanes_of_tile(e, value)) if shape else 1
+    nest(e, shape, lanes, lambda at: store_lanes(e, array, at, e.pull(value, at)), spans)
+    e.forget()
+    return array
+
+
+def _span(e: Emission, value: Value, axis: int) -> Span:
+    end = e.extent(value, axis)
+    return None if constant(end) is not None else (ex.index(0), end)
+
+
+def _driver(e: Emission, value: Value) -> ins.Dot | None:
+    """The product that is waiting to be finished as this tile."""
+    for out, wanted in e.plan.driven.items():
+        stmt = e.lazy.get(out)
+        if wanted is value and isinstance(stmt, ins.Dot):
+            return stmt
+    return None
+
+
+def scratch_for(e: Emission, value: Value) -> Array:
+    """Scratch memory of a tile's shape; sums of products have room for whole registers at the edge."""
+    shape = value.type.shape
+    if value in e.plan.summed:
+        lanes = e.machine.vector_bits // 32
+        shape = (*shape[:-1], -(-shape[-1] // lanes) * lanes)
+    return e.array(value.type.dtype, shape)
+
+
+def define(e: Emission, i: ins.Stmt) -> None:
+    """A tile that is computed where it is needed, or once, here."""
+    out = tile_of(i)
+    assert out is not None
+    e.define(out, i)
+    if out in e.kept:
+        e.settle(out, keep(e, out))
+
+
+def let(e: Emission, i: ins.Let) -> None:
+    """A scalar gets a register."""
+    e.bind(i.var, e.scalar(i.value))
+
+
+def check(e: Emission, i: ins.Assert) -> None:
+    """Leave the function with the number of the assert unless it holds."""
+    e.asserts.append(i.text)
+    number = len(e.asserts)
+    e.when(e.b.unary("not", e.scalar(i.condition)), lambda: e.b.returns(number))
+
+
+def alloc(e: Emission, i: ins.Alloc) -> None:
+    """A buffer in scratch memory; one that a loop allocates again has the same place."""
+    memory = i.memory
+    if memory in e.memories:
+        return
+    shape = []
+    for extent in memory.shape:
+        found = constant(extent)
+        if found is None:
+            raise unsupported(f"buffers of variable size such as {memory.name}", memory.loc)
+        shape.append(int(found))
+    e.memories[memory] = e.array(memory.dtype, tuple(shape))
+
+
+def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
+    """Element by element; what stood there before goes to scratch memory, 0 out of bounds."""
+    dtype = i.x.type.dtype
+    if dtype.bits not in (32, 64) or dtype.name == "tf32":
+        raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an f32 tensor")
+    array = e.memories[i.region.memory]
+    result = None if i.out is None else scratch_for(e, i.out)
+    order = "relaxed" if i.out is None and not i.is_counter else "acq_rel"
+
+    def one(at: At) -> None:
+        x = e.pull(i.x, at)
+        where = region_at(i.region, at)
+        condition, within = bounds(e, i.region, where)
+
+        def update() -> None:
+            pointer, offset = address(e, array, element(array, where.lane(0)))
+            old = e.b.atomic("add", pointer, offset, x, order)
+            if result is not None:
+                store_lanes(e, result, at, old)
+
+        inside = both(e, condition, within)
+        if inside is None:
+            update()
+            return
+        if result is not None:
+            store_lanes(e, result, at, e.b.operand(0, x.type))  # type: ignore[arg-type]
+        e.when(inside, update)
+
+    nest(e, i.x.type.shape, 1, one)
+    e.forget()
+    if i.out is not None and result is not None:
+        e.settle(i.out, result)
+
+
+def nothing(e: Emission, i: ins.Stmt) -> None:
+    """One thread runs a turn: a barrier has nobody to wait for."""
+
+
+STATEMENTS = {
+    **dict.fromkeys((*LAZY, ins.View, ins.Undefined), define),
+    ins.Store: store,
+    ins.Let: let,
+    ins.Assert: check,
+    ins.Alloc: alloc,
+    ins.AtomicAdd: atomic_add,
+    ins.CopyAsync: copy,
+    ins.Sync: nothing,
+    ins.MemoryBarrier: nothing,
+    ins.CommitGroup: nothing,
+    ins.WaitGroup: nothing,
+}

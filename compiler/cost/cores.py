@@ -1,0 +1,52 @@
+"""The time of a kernel on one core of a CPU: bytes from memory and caches, and what it computes.
+
+Turns follow one another on a core, which overlaps all that it does: the slowest of memory (every
+tensor once), of caches (every load as often as it is asked for) and of instructions is the time.
+Threads divide it, as far as memory lets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dslc.compiler.cost.prediction import Prediction
+from dslc.compiler.cost.traits import bytes_once
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.workload import workload
+from dslc.compiler.targets.rates import CoreRates
+
+_TURN = 100.0  # cycles around a turn: its place in the grid, its ends
+
+
+def predict_on_core(kernel: Kernel, rates: CoreRates, dims: Mapping[str, int]) -> Prediction:
+    """The time of one launch on one core, for dims by name."""
+    work = workload(kernel, dims)
+    moved = bytes_once(kernel, dims)
+    asked = sum(work.loaded.values()) + sum(work.stored.values())
+    products = work.dot_operations / 2
+    rate = rates.multiply_adds(_operand_bits(kernel)) * rates.clock
+    others = work.other_operations / (rates.elementwise * rates.clock)
+    terms = {
+        "memory": moved / rates.read,
+        "cache": asked / rates.cache,
+        "issue": products / rate + others + work.turns * _TURN / rates.clock,
+        "launch": rates.launch,
+    }
+    bound = max(terms, key=lambda n: terms[n])
+    seconds = max(terms.values()) + rates.launch
+    return Prediction(
+        seconds, terms, bound, moved / rates.read, products / rate, moved, products, work.turns
+    )
+
+
+def _operand_bits(kernel: Kernel) -> int:
+    """The widest operands of a product, as whole bytes; 32 where there is none."""
+    bits = [
+        max(x.type.dtype.bits for x in (s.a, s.b))
+        for s in walk(kernel.body)
+        if isinstance(s, ins.Dot)
+    ]
+    widest = max(bits, default=32)
+    return next(n for n in (8, 16, 32, 64) if widest <= n)

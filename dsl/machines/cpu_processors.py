@@ -1,0 +1,38 @@
+"""What runs kernels of LLVM's here: this CPU, for Arm code elsewhere an emulated one."""
+
+from __future__ import annotations
+
+import sys
+
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+from dslc.compiler.targets import TARGETS
+from dslc.compiler.targets.cpu import best_of, processor_of
+from dslc.machines.aarch64_processors import emulated_processor
+from dslc.runtime.native import HostProcessor, Processor, host_features, host_machine
+
+_FAMILY = "cpu"
+
+
+def find_processor(artifact: Artifact) -> Processor:
+    """This CPU, unless the artifact's code is for Arm and this is none: then one that QEMU emulates."""
+    cpu = processor_of(TARGETS[artifact.target])
+    if cpu.machine == "aarch64" != host_machine():
+        return emulated_processor()
+    return HostProcessor.get()
+
+
+def present_target() -> str:
+    """The kind of the CPU that is here; DSL0901 where there is no target for it."""
+    kinds = {n.partition(":")[2] for n, t in TARGETS.items() if t.family == _FAMILY}
+    machine, features = host_machine(), host_features()
+    maker = "apple" if sys.platform == "darwin" else ""
+    best = best_of(kinds, machine, features, maker)
+    if best is None:
+        raise error(
+            "DSL0901",
+            f"there is no target for this CPU: {machine} with "
+            f"{', '.join(sorted(features)) or 'no features that are known'}",
+            hint="--target interp runs every kernel; `dslc targets` lists what each needs",
+        )
+    return f"{_FAMILY}:{best}"
