@@ -202,14 +202,24 @@ def _computed(op: Operation, word: str, given: list[int]) -> int:
     if word in ("divsi", "divui", "remsi", "remui", "ceildivsi", "floordivsi") and y == 0:
         raise AieFault("operation", "a division by zero", line=op.line)
     table: Mapping[str, Any] = {
-        "addi": lambda: x + y, "subi": lambda: x - y, "muli": lambda: x * y,
-        "divui": lambda: x // y, "remui": lambda: x % y, "floordivsi": lambda: x // y,
+        "addi": lambda: x + y,
+        "subi": lambda: x - y,
+        "muli": lambda: x * y,
+        "divui": lambda: x // y,
+        "remui": lambda: x % y,
+        "floordivsi": lambda: x // y,
         "divsi": lambda: abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1),
         "remsi": lambda: abs(x) % abs(y) * (1 if x >= 0 else -1),
-        "ceildivsi": lambda: -(-x // y), "minsi": lambda: min(x, y), "maxsi": lambda: max(x, y),
-        "andi": lambda: x & y, "ori": lambda: x | y, "xori": lambda: x ^ y,
-        "shli": lambda: x << y, "shrsi": lambda: x >> y, "shrui": lambda: x >> y,
-    }  # fmt: skip
+        "ceildivsi": lambda: -(-x // y),
+        "minsi": lambda: min(x, y),
+        "maxsi": lambda: max(x, y),
+        "andi": lambda: x & y,
+        "ori": lambda: x | y,
+        "xori": lambda: x ^ y,
+        "shli": lambda: x << y,
+        "shrsi": lambda: x >> y,
+        "shrui": lambda: x >> y,
+    }
     if word not in table:
         raise AieFault("syntax", f"{op.name} in a sequence", line=op.line)
     return int(table[word]())

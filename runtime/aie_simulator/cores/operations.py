@@ -87,11 +87,21 @@ def as_bf16(x: Any, _: int) -> Any:
 
 
 NAMES: dict[str, Any] = {
-    "np": np, "R": round_bf16, "W": _wrapped, "U": _unsigned, "erf": _erf, "F": _cast_float,
-    "nan": np.float32("nan"), "inf": np.float32("inf"), "View": View,
-    "codes": _codes, "at": accesses.flat_index, "inserted": vectors.inserted,
-    "fused": fused, "D": _truncated,
-}  # fmt: skip
+    "np": np,
+    "R": round_bf16,
+    "W": _wrapped,
+    "U": _unsigned,
+    "erf": _erf,
+    "F": _cast_float,
+    "nan": np.float32("nan"),
+    "inf": np.float32("inf"),
+    "View": View,
+    "codes": _codes,
+    "at": accesses.flat_index,
+    "inserted": vectors.inserted,
+    "fused": fused,
+    "D": _truncated,
+}
 _FLOAT = {
     "addf": "{0} + {1}",
     "subf": "{0} - {1}",
@@ -104,13 +114,27 @@ _FLOAT = {
     "remf": "np.fmod({0}, {1})",
     "negf": "-{0}",
 }
-_INTEGER = {"addi": "{0} + {1}", "subi": "{0} - {1}", "muli": "{0} * {1}", "andi": "{0} & {1}",
-            "ori": "{0} | {1}", "xori": "{0} ^ {1}", "shli": "{0} << {1}", "shrsi": "{0} >> {1}",
-            "minsi": "np.minimum({0}, {1})", "maxsi": "np.maximum({0}, {1})",
-            "floordivsi": "{0} // {1}", "divsi": "D({0}, {1})", "remsi": "np.fmod({0}, {1})",
-            "ceildivsi": "-(-{0} // {1})",
-            "divui": "U({0}) // U({1})", "remui": "U({0}) % U({1})", "shrui": "U({0}) >> U({1})",
-            "minui": "np.minimum(U({0}), U({1}))", "maxui": "np.maximum(U({0}), U({1}))"}  # fmt: skip
+_INTEGER = {
+    "addi": "{0} + {1}",
+    "subi": "{0} - {1}",
+    "muli": "{0} * {1}",
+    "andi": "{0} & {1}",
+    "ori": "{0} | {1}",
+    "xori": "{0} ^ {1}",
+    "shli": "{0} << {1}",
+    "shrsi": "{0} >> {1}",
+    "minsi": "np.minimum({0}, {1})",
+    "maxsi": "np.maximum({0}, {1})",
+    "floordivsi": "{0} // {1}",
+    "divsi": "D({0}, {1})",
+    "remsi": "np.fmod({0}, {1})",
+    "ceildivsi": "-(-{0} // {1})",
+    "divui": "U({0}) // U({1})",
+    "remui": "U({0}) % U({1})",
+    "shrui": "U({0}) >> U({1})",
+    "minui": "np.minimum(U({0}), U({1}))",
+    "maxui": "np.maximum(U({0}), U({1}))",
+}
 _INDEX = {
     "shrui": "{0} >> {1}",
     "divui": "{0} // {1}",
@@ -121,9 +145,22 @@ _INDEX = {
     "maxsi": "max({0}, {1})",
 }
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_MATH = {"exp": "np.exp", "exp2": "np.exp2", "log": "np.log", "log2": "np.log2", "sqrt": "np.sqrt",
-         "sin": "np.sin", "cos": "np.cos", "tanh": "np.tanh", "erf": "erf", "floor": "np.floor",
-         "ceil": "np.ceil", "roundeven": "np.round", "absf": "np.abs", "absi": "np.abs"}  # fmt: skip
+_MATH = {
+    "exp": "np.exp",
+    "exp2": "np.exp2",
+    "log": "np.log",
+    "log2": "np.log2",
+    "sqrt": "np.sqrt",
+    "sin": "np.sin",
+    "cos": "np.cos",
+    "tanh": "np.tanh",
+    "erf": "erf",
+    "floor": "np.floor",
+    "ceil": "np.ceil",
+    "roundeven": "np.round",
+    "absf": "np.abs",
+    "absi": "np.abs",
+}
 
 
 def translate(line: Line, op: Operation, resolve: Resolve) -> None:
@@ -168,9 +205,19 @@ def _arith(op: Operation, word: str, resolve: Resolve) -> str:
 # True of NaN as well: the opposite does not hold.
 _UNORDERED = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
 _CONVERSIONS = (
-    "extf", "truncf", "index_cast", "index_castui", "uitofp", "sitofp", "fptosi", "fptoui", "trunci",
-    "extsi", "extui", "bitcast",
-)  # fmt: skip
+    "extf",
+    "truncf",
+    "index_cast",
+    "index_castui",
+    "uitofp",
+    "sitofp",
+    "fptosi",
+    "fptoui",
+    "trunci",
+    "extsi",
+    "extui",
+    "bitcast",
+)
 
 
 def _compare(op: Operation, word: str, operands: list[str]) -> str:
