@@ -12,7 +12,6 @@ from typing import Any
 DOCS = Path(__file__).resolve().parent
 FENCE = re.compile(r"^```(\w+)(?: [^\n]*)?$", re.M)
 COLOURS = {
-    "tile": "python",
     "py": "python",
     "nki": "python",
     "ir": "llvm",

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from dslc.checker.emit import Emitter
@@ -36,6 +37,21 @@ class Elaborators:
     function: Callable[[Context, tree.Function], Item]  # its body, the parameters being bound
 
 
+Observer = Callable[[Loc, Item], None]
+"""What is told the item of a name at each place where it is bound or read."""
+_observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
+
+
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Tell an observer what names stand for in what is elaborated meanwhile."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
 @dataclass(slots=True)
 class Context:
     """The state of an elaboration.
@@ -60,6 +76,7 @@ class Context:
     known_functions: frozenset[str] = frozenset()
     totals: set[Value] = field(default_factory=set)
     inlined: int = 0
+    observer: Observer | None = field(default_factory=_observer.get)
 
     def evaluate(self, node: tree.Expr, *, index: bool = False) -> Item:
         """The item that an expression stands for; `index` as in `expressions.evaluate`."""
@@ -85,6 +102,8 @@ class Context:
         """What a name stands for; an error with the nearest name if nothing."""
         for scope in (self.names, self.outer):
             if name.id in scope:
+                if self.observer is not None:
+                    self.observer(name.loc, scope[name.id])
                 return self._present(name, scope[name.id])
         if name.id in CONSTANTS:
             return CONSTANTS[name.id]

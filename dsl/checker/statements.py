@@ -87,6 +87,7 @@ def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
         case tree.Name(id=name):
             c.emit.hint = name
             bind(c, name, evaluate(c, value), loc)
+            _tell(c, target)
         case tree.Sequence(items=items):
             _unpack(c, items, evaluate(c, value), loc)
         case tree.Subscript():
@@ -114,6 +115,13 @@ def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> 
         if not isinstance(item, tree.Name):
             fail("DSL0216", "only names can be unpacked into", item.loc)
         bind(c, item.id, part, loc)
+        _tell(c, item)
+
+
+def _tell(c: Context, name: tree.Name) -> None:
+    """Tell the observer what a name that was just bound stands for."""
+    if c.observer is not None:
+        c.observer(name.loc, c.names[name.id])
 
 
 def bind(c: Context, name: str, item: Item, loc: Loc) -> None:

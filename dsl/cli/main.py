@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "Find the errors of files without building them.",
     "fmt": "Write files in one form.",
     "stubs": "Write a stub by which type checkers know a file's kernels.",
+    "lsp": "Answer an editor about a source: the language server.",
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
     "simulate": "Run what was written for Trainium or an NPU on its simulator.",
@@ -45,7 +46,7 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 _AUTHORING = frozenset(
-    {"fmt", "stubs"}
+    {"fmt", "lsp", "stubs"}
 )  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """

@@ -103,8 +103,9 @@ class _Reader:
         if line.pieces:
             last = line.pieces[-1]
             while self._comments and (self._comments[-1].line, self._comments[-1].col) < (
-                token.line, token.col,
-            ):  # fmt: skip
+                token.line,
+                token.col,
+            ):
                 comment = self._comments.pop()
                 if comment.line == last.token.end_line and not piece.above:
                     last.behind = comment.text

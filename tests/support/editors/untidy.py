@@ -49,9 +49,11 @@ def _apart(
     r: random.Random, rows: list[str], row: str, left: Token, right: Token, depth: int
 ) -> str:
     """What stands before the next token of a statement."""
-    needs_space = (left.text + right.text).isidentifier() or left.text[-1:].isalnum() or (
-        left.text[-1:] in "'\"_"
-    )  # fmt: skip
+    needs_space = (
+        (left.text + right.text).isidentifier()
+        or left.text[-1:].isalnum()
+        or (left.text[-1:] in "'\"_")
+    )
     if left.text[-1:] in ".=<>*/" or right.text[:1] == ".":
         needs_space = True
     if depth and r.random() < 0.05:
