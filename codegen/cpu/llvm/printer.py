@@ -27,6 +27,8 @@ from dslc.compiler.vector.function import (
 from dslc.compiler.vector.types import PointerType
 from dslc.compiler.vector.values import Constant, Operand, Register
 
+# What code with floats refers to there, and a C library has; nothing reads it.
+_WINDOWS = "@_fltused = weak_odr constant i32 0\n"
 _WIDE = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 
 
@@ -36,7 +38,8 @@ def print_llvm(module: Module, triple: str, tune: str) -> str:
     functions = [_FunctionPrinter(f, shared).text() for f in module.functions]
     wide = f" {_WIDE}" if shared.is_x86 else ""
     attributes = f'attributes #0 = {{ nounwind "no-stack-arg-probe" "tune-cpu"="{tune}"{wide} }}\n'
-    head = f'target triple = "{triple}"\n{shared.text()}'
+    marks = _WINDOWS if "windows" in triple else ""
+    head = f'target triple = "{triple}"\n{marks}{shared.text()}'
     return "\n".join([head, *functions, attributes + NONTEMPORAL])
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building import Builder
+from dslc.compiler.vector.function import Stmt
 from dslc.compiler.vector.legal.capabilities import Capabilities
+from dslc.compiler.vector.types import POINTER
 from dslc.compiler.vector.values import Operand, Register
 
 Rule: TypeAlias = Callable[["LegalBuilder", Any], Operand | None]
@@ -25,6 +28,20 @@ class LegalBuilder(Builder):
         super().__init__(name, exported=exported)
         self.capabilities = capabilities
         self._rules = rules
+        self._scratch = Register(POINTER, "scratch")
+        self._scratch_bytes = 0
+
+    def scratch(self, size: int) -> Register:
+        """Memory of the function's own for what a rule does at once; every use overwrites the last."""
+        self._scratch_bytes = max(self._scratch_bytes, size)
+        return self._scratch
+
+    def whole_body(self) -> tuple[Stmt, ...]:
+        """The statements of the function, with the memory that rules asked for."""
+        (body,) = self.bodies
+        if not self._scratch_bytes:
+            return tuple(body)
+        return (mem.Allocate(self._scratch, self._scratch_bytes), *body)
 
     def append_result(self, instruction: Any) -> Operand:
         """The legal form of an instruction, appended."""

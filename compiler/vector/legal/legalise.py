@@ -70,8 +70,7 @@ class Legaliser:
         """The function, legal."""
         params = tuple(self.parameter(p) for p in self.function.params)
         self.body(self.function.body)
-        (body,) = self.b.bodies
-        return replace(self.function, params=params, body=tuple(body))
+        return replace(self.function, params=params, body=self.b.whole_body())
 
     def parameter(self, parameter: Parameter) -> Parameter:
         """A parameter in its container."""

@@ -116,17 +116,17 @@ def _values(inputs: tuple[str, ...], seed: int) -> dict[str, Any]:
     from dslc.cli.inputs import parse_pairs, read_inputs
 
     rng = np.random.default_rng(seed)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, text in parse_pairs(inputs, "--input", "DSL0911").items():
         shaped = _SHAPED.fullmatch(text.strip())
         if shaped is not None:
-            found[name] = _random(name, shaped[1], tuple(map(int, shaped[2].split(","))), rng)
+            values[name] = _random(name, shaped[1], tuple(map(int, shaped[2].split(","))), rng)
             continue
         try:
-            found[name] = ast.literal_eval(text)
+            values[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
-            found |= read_inputs((f"{name}={text}",))
-    return found
+            values |= read_inputs((f"{name}={text}",))
+    return values
 
 
 def _random(
