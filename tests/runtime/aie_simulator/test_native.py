@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dslc.runtime.aie_simulator import AieFault, configuration, library, simulate
+from dslc.runtime.aie_simulator import AieFault, configuration, simulate
+from dslc.runtime.aie_simulator.cores import library
 
 from support.npu.kernels import EXAMPLES, Case, assert_close, case
 
