@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dslc.runtime.aie_simulator import AieFault, configuration, library, native, simulate
-from dslc.runtime.aie_simulator.reader import read
+from dslc.compiler.mlir import parse
+from dslc.runtime.aie_simulator import AieFault, configuration, simulate
+from dslc.runtime.aie_simulator.cores import library, native
 
 from support.npu.kernels import EXAMPLES, Case, assert_close, case
 
@@ -116,16 +117,19 @@ def test_equal_loops_are_one_function(products: Case, monkeypatch: pytest.Monkey
     ],
 )
 def test_loops_with_other_words_stay_with_numpy(line: str, known: bool) -> None:
-    module = read(
+    module = parse(
         f"""module {{
-        scf.for %i = %start to %stop step %step {{
-          %x = memref.load %m[%i] : memref<8xi32>
-          %p = arith.cmpi slt, %x, %x : i32
-          {line}
-        }}
+          func.func @f(%start: index, %stop: index, %step: index, %m: memref<8xi32>) {{
+            scf.for %i = %start to %stop step %step {{
+              %x = memref.load %m[%i] : memref<8xi32>
+              %p = arith.cmpi slt, %x, %x : i32
+              {line}
+            }}
+            func.return
+          }}
         }}"""
     )
-    (loop,) = module.regions[0]
+    loop = next(op for op in module.walk() if op.name == "scf.for")
     if known:
         assert "for" in native.Loop(loop, {}).text("f")
     else:
