@@ -25,7 +25,7 @@ COMMANDS = {
     "lsp": "Answer an editor about a source: the language server.",
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
-    "simulate": "Run a kernel written in NKI on the simulator of a NeuronCore.",
+    "simulate": "Run what was written for Trainium or an NPU on its simulator.",
     "inspect": "Show what the compiler knows about a kernel.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",

@@ -34,11 +34,11 @@ def command(package: Path, name: str | None) -> int:
     if name is None:
         _show_package(folder)
         return ExitCode.OK
-    found = {k.name: k for k in folder.index.kernels}
-    if name not in found:
-        hint = did_you_mean(name, found) or f"its kernels are {', '.join(found) or 'none'}"
+    by_name = {k.name: k for k in folder.index.kernels}
+    if name not in by_name:
+        hint = did_you_mean(name, by_name) or f"its kernels are {', '.join(by_name) or 'none'}"
         raise error("DSL0744", f"{package} has no kernel {name}", hint=hint)
-    _show_kernel(folder, found[name])
+    _show_kernel(folder, by_name[name])
     return ExitCode.OK
 
 

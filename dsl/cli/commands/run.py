@@ -102,18 +102,18 @@ def command(
     from dslc.cli.inputs import parse_definitions, parse_integers, read_inputs
 
     kernel = pick_kernel(options.library(file), name, file)
-    made, fed = feed(
+    compiled, fed = feed(
         kernel,
         given=read_inputs(inputs),
         dims=parse_integers(dims, "--dim"),
         config=parse_definitions(choices, "--set"),
         seed=seed,
     )
-    current().note(repr(made), level=1)
+    current().note(repr(compiled), level=1)
     files = _output_files(outputs, fed)
-    results, seconds = _timed(made, fed, shuffle, repeat)
+    results, seconds = _timed(compiled, fed, shuffle, repeat)
     _print_outputs(fed, results)
-    current().say(f"{made.name} on {made.target}: {_duration(made, seconds, repeat)}")
+    current().say(f"{compiled.name} on {compiled.target}: {_duration(compiled, seconds, repeat)}")
     for parameter, path in files.items():
         import numpy as np
 
@@ -122,7 +122,7 @@ def command(
     if verify:
         from dslc.cli.verification import verify_stages
 
-        return verify_stages(made, fed, results, shuffle)
+        return verify_stages(compiled, fed, results, shuffle)
     return ExitCode.OK
 
 
