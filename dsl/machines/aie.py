@@ -52,8 +52,9 @@ class AieMachine(Machine):
         return dataclasses.replace(artifact, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
-        """The module with object FIFOs (`aie-mlir`, `final`), or with locks: as mlir-aie 1.4 spells them
-        (`aie-explicit`), or as before 1.3.5 (`aie-explicit-1.2`).
+        """The module with object FIFOs (`aie-mlir`, `final`), or with locks.
+
+        Those are spelled as by mlir-aie 1.4 (`aie-explicit`), or before 1.3.5 (`aie-explicit-1.2`).
         """
 
         def module() -> str:

@@ -30,10 +30,9 @@ _CASES: dict[str, Any] = {
 _DEEP = pytest.mark.deep
 _NAMES = ["norm", "residual", pytest.param("integers", marks=_DEEP)]
 _LOWER = """convert-vector-to-scf convert-scf-to-cf expand-strided-metadata lower-affine
-    convert-vector-to-llvm=vector-contract-lowering=outerproduct
-    convert-math-to-llvm convert-math-to-libm finalize-memref-to-llvm
-    convert-arith-to-llvm convert-index-to-llvm convert-func-to-llvm convert-cf-to-llvm convert-ub-to-llvm
-    reconcile-unrealized-casts"""
+    convert-vector-to-llvm=vector-contract-lowering=outerproduct convert-math-to-llvm
+    convert-math-to-libm finalize-memref-to-llvm convert-arith-to-llvm convert-index-to-llvm
+    convert-func-to-llvm convert-cf-to-llvm convert-ub-to-llvm reconcile-unrealized-casts"""
 
 
 @functools.cache
