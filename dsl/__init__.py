@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dslc.lang.elements import *  # noqa: F403 - the dtypes by name
     from dslc.library import Library as Library
     from dslc.library import compile as compile  # noqa: A004 - the module's own
-    from dslc.package import load as load
+    from dslc.loading import load as load
     from dslc.session import Dispatch as Dispatch
     from dslc.session import Session as Session
     from dslc.torch_operator import torch_op as torch_op
@@ -48,7 +48,7 @@ _HOME = {
     "dims": "dslc.lang",
     "inout": "dslc.lang",
     "kernel": "dslc.decorator",
-    "load": "dslc.package",
+    "load": "dslc.loading",
     "options": "dslc.calls.settings",
     "out": "dslc.lang",
     "program": "dslc.decorator",

@@ -51,10 +51,19 @@ def test_every_folder_with_sources_is_a_package() -> None:
     assert not bare
 
 
-def test_the_version_is_one() -> None:
+def test_the_version_stands_in_one_place() -> None:
     import dslc
 
-    assert dslc.__version__ == project()["project"]["version"]
+    assert "version" not in project()["project"]
+    assert project()["tool"]["setuptools"]["dynamic"]["version"]["attr"] == "dslc.__version__"
+    assert importlib.metadata.version("dslc") == dslc.__version__
+
+
+def test_every_python_that_is_named_is_built_for() -> None:
+    listed = [c.rpartition(" ")[2] for c in project()["project"]["classifiers"] if ":: 3." in c]
+    built = project()["tool"]["cibuildwheel"]["build"]
+    assert built == [f"cp{v.replace('.', '')}-*" for v in listed]
+    assert project()["project"]["requires-python"] == f">={listed[0]}"
 
 
 def setuptools_can_build() -> bool:

@@ -53,8 +53,8 @@ class Compiler:
                 file.write_bytes(content)
             objects = [f"{number}.o" for number in range(len(sources))]
             compiled = [
-                (*command, *_FLAGS, "-c", "-o", made, source)
-                for source, made in zip(sorted(sources), objects, strict=True)
+                (*command, *_FLAGS, "-c", "-o", built, source)
+                for source, built in zip(sorted(sources), objects, strict=True)
             ]
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
                 list(pool.map(lambda line: _run(line, folder), compiled))
@@ -81,14 +81,14 @@ def _run(command: Sequence[str], folder: str) -> None:
 
 def find_compiler() -> Compiler:
     """The preferred compiler; DSL0951 without one."""
-    found = _zig() or _own()
-    if found is None:
+    compiler = _zig() or _own()
+    if compiler is None:
         raise error(
             "DSL0951",
             "there is no C compiler for the libraries of the package",
             hint=f"pip install 'dslc[{EXTRA}]', or leave tvm-ffi and huggingface out of consumers",
         )
-    return found
+    return compiler
 
 
 def _zig() -> Compiler | None:

@@ -75,13 +75,13 @@ def _x86(features: Collection[str]) -> list[str]:
     for name in features:
         place, bit = X86[name]
         masks[place] |= 1 << bit
-    found = []
+    lines = []
     if any(name.startswith("avx") for name in features):
         wide = any(name.startswith("avx512") for name in features)
-        found.append(f"dslc_keeps({_ZMM if wide else _YMM:#x})")
+        lines.append(f"dslc_keeps({_ZMM if wide else _YMM:#x})")
     for (leaf, part, word), mask in sorted(masks.items()):
-        found.append(f"dslc_has({leaf:#x}, {part}, {word}, {mask:#x}u)")
-    return found
+        lines.append(f"dslc_has({leaf:#x}, {part}, {word}, {mask:#x}u)")
+    return lines
 
 
 def _arm(features: Collection[str]) -> list[str]:

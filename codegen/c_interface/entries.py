@@ -75,9 +75,9 @@ def fits(interface: Interface, form: Form, conditions: Sequence[str]) -> str:
     """The condition under which a form serves a call; `conditions` are those of its machine."""
     names = interface.names()
     signature = form.artifact.signature
-    found = [f"{names[d]} == {n}" for d, n in signature.fixed.items() if d in names]
-    found += [c_expression(r.condition, names) for r in signature.requires]
-    return " && ".join([*found, *conditions]) or "1"
+    fixed = [f"{names[d]} == {n}" for d, n in signature.fixed.items() if d in names]
+    fixed += [c_expression(r.condition, names) for r in signature.requires]
+    return " && ".join([*fixed, *conditions]) or "1"
 
 
 def entry(

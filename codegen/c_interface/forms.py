@@ -39,8 +39,8 @@ class Form:
     @property
     def alignments(self) -> Mapping[str, int]:
         """The tensors that begin at multiples of fewer bytes than usual."""
-        found: Mapping[str, int] = self.artifact.launch.get("alignments", {})
-        return found
+        by_name: Mapping[str, int] = self.artifact.launch.get("alignments", {})
+        return by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +60,19 @@ class Interface:
         DSL0754 for one that nothing gives: packed bytes tell no dims.
         """
         stored = {p.name for f in self.forms for p in f.params if p.packed is not None}
-        found: dict[str, tuple[str, int]] = {}
+        places: dict[str, tuple[str, int]] = {}
         for p in self.params:
             for axis, text in enumerate(p.dims or ()):
                 if text in self.dims and p.name not in stored:
-                    found.setdefault(text, (p.name, axis))
+                    places.setdefault(text, (p.name, axis))
         for dim in self.dims:
-            if dim not in found:
+            if dim not in places:
                 raise error(
                     "DSL0754",
                     f"{self.name}: no argument of the C interface gives the dim {dim}",
                     hint="add a parameter that has it, or leave the kernel out of the consumers",
                 )
-        return found
+        return places
 
     def names(self) -> dict[str, str]:
         """What dims and scalars are in C, in functions of a call `c`."""

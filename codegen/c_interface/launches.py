@@ -35,15 +35,15 @@ def steps_of(artifact: Artifact, tensors: Mapping[str, str], names: Names) -> li
         fixed = {d: f"INT64_C({n})" for d, n in artifact.signature.fixed.items()}
         return [Step(artifact, 0, tensors, {**names, **fixed})]
     kernels = [Artifact.from_manifest({**m, "files": {}}, {}) for m in artifact.launch["kernels"]]
-    found = []
+    steps = []
     for call in artifact.launch["calls"]:
         kernel = kernels[call["kernel"]]
         dims = {d: c_expression(t, names) for d, t in call["dims"].items()}
         fixed = {d: f"INT64_C({n})" for d, n in kernel.signature.fixed.items()}
         scalars = {s: _scalar(t, names) for s, t in call["scalars"].items()}
         given = {n: tensors[t] for n, t in call["tensors"].items()}
-        found.append(Step(kernel, call["kernel"], given, {**fixed, **scalars, **dims}))
-    return found
+        steps.append(Step(kernel, call["kernel"], given, {**fixed, **scalars, **dims}))
+    return steps
 
 
 def gpu_conditions(form: Form) -> list[str]:
@@ -51,15 +51,15 @@ def gpu_conditions(form: Form) -> list[str]:
     digits = form.artifact.target.partition(":sm_")[2]
     number = int(digits.rstrip("af"))
     if digits.endswith("a"):
-        found = [f"c->capability == {number}"]
+        conditions = [f"c->capability == {number}"]
     else:
-        found = [f"c->capability / 10 == {number // 10}", f"c->capability >= {number}"]
+        conditions = [f"c->capability / 10 == {number // 10}", f"c->capability >= {number}"]
     usual = form.artifact.launch.get("alignment", _ALIGNMENT)
     for p in form.params:
         if p.dims is not None:
             multiple = form.alignments.get(p.name, usual)
-            found.append(f"dslc_address(c->p_{p.name}) % {multiple} == 0")
-    return found
+            conditions.append(f"dslc_address(c->p_{p.name}) % {multiple} == 0")
+    return conditions
 
 
 def gpu_form(interface: Interface, number: int, form: Form) -> Iterator[str]:
@@ -161,16 +161,16 @@ def _map(i: int, argument: Mapping[str, object], step: Step) -> str:
 
 
 def _attributes(launch: Mapping[str, object]) -> list[str]:
-    found = []
+    lines = []
     cluster = list(launch.get("cluster", (1, 1, 1)))  # type: ignore[call-overload]
     if cluster != [1, 1, 1]:
-        found.append(f"{{4, 0, {{{{{', '.join(map(str, cluster))}}}}}}}")
+        lines.append(f"{{4, 0, {{{{{', '.join(map(str, cluster))}}}}}}}")
     if launch.get("cooperative"):
-        found.append("{2, 0, {{1}}}")
+        lines.append("{2, 0, {{1}}}")
     # Blocks that begin early are to be dealt evenly, which C leaves to the runtime.
     if launch.get("dependent") and not launch.get("spread"):
-        found.append("{6, 0, {{1}}}")
-    return found
+        lines.append("{6, 0, {{1}}}")
+    return lines
 
 
 def _cluster_size(kernel: Artifact) -> int:
@@ -265,8 +265,8 @@ def variants_of(artifact: Artifact) -> list[Artifact]:
     manifests = artifact.launch.get("variants")
     if manifests is None:
         return [artifact]
-    found = [Artifact.from_manifest({**m, "files": {}}, {}) for m in manifests]
-    return sorted(found, key=lambda a: len(needed_features(a)))
+    variants = [Artifact.from_manifest({**m, "files": {}}, {}) for m in manifests]
+    return sorted(variants, key=lambda a: len(needed_features(a)))
 
 
 def needed_features(artifact: Artifact) -> frozenset[str]:

@@ -78,7 +78,7 @@ _COMMON = ("inttypes.h", "stdarg.h", "stdio.h", "stdlib.h", "string.h")
 
 def header(name: str, version: str, interfaces: Sequence[Interface]) -> str:
     """The header of a package."""
-    found = [_HEADER.format(name=name, version=version)]
+    parts = [_HEADER.format(name=name, version=version)]
     for i in interfaces:
         doc = f"{block_comment(i.doc)}\n" if i.doc else ""
         shapes = ", ".join(
@@ -86,8 +86,8 @@ def header(name: str, version: str, interfaces: Sequence[Interface]) -> str:
             for p in i.params
             if p.dims is not None
         )
-        found.append(f"\n{doc}/* {shapes} */\nint {i.symbol}({parameters_of(i)});\n")
-    return "".join(found) + _TAIL
+        parts.append(f"\n{doc}/* {shapes} */\nint {i.symbol}({parameters_of(i)});\n")
+    return "".join(parts) + _TAIL
 
 
 def gpu_source(name: str, version: str, interfaces: Sequence[Interface]) -> str:
@@ -155,7 +155,7 @@ def _own_symbols(
     name: str, number: int, form: Form, assembly: dict[str, str]
 ) -> list[Mapping[str, str]]:
     """The symbol of each kernel of each variant: the same kernel stands in several forms."""
-    found: list[Mapping[str, str]] = []
+    symbols: list[Mapping[str, str]] = []
     for variant in variants_of(form.artifact):
         word = variant.target.partition(":")[2]
         entries = [variant.entry]
@@ -163,7 +163,7 @@ def _own_symbols(
             entries = [m["entry"] for m in variant.launch["kernels"]]
         suffix = ascii_name(word)
         own = {e: f"{name}_{number}_{i}_{suffix}" for i, e in enumerate(dict.fromkeys(entries))}
-        found.append(own)
+        symbols.append(own)
         several = "variants" in form.artifact.launch
         for file, content in form.artifact.files.items():
             if file.endswith(".s") and (not several or file.startswith(f"{word}.")):
@@ -171,7 +171,7 @@ def _own_symbols(
                 for old, new in own.items():
                     text = renamed(text, old, new)
                 assembly[f"{name}_{number}_{file.removesuffix('.s').replace('.', '_')}.s"] = text
-    return found
+    return symbols
 
 
 def _top(name: str, version: str, machine: str, libraries: str, more: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
-from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, largest, mul, sub
+from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, div, largest, mul, sub
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.vector.building import Builder, Loop
 from dslc.compiler.vector.values import Operand, Register
@@ -24,9 +24,13 @@ from dslc.compiler.vector.values import Operand, Register
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """A block: what was computed in it. Loads do not move ahead of a `fixed` one."""
+    """A block: what was computed in it. Loads do not move ahead of a `fixed` one.
+
+    Ahead of one that may never run, `maybe`, those of scratch memory move, which can always be read.
+    """
 
     fixed: bool
+    maybe: bool = False
     known: dict[object, Operand] = field(default_factory=dict)
 
 
@@ -48,9 +52,9 @@ class Blocks(ABC):
         return len(self.scopes) - 1
 
     @contextmanager
-    def scope(self, *, fixed: bool = True) -> Iterator[None]:
+    def scope(self, *, fixed: bool = True, maybe: bool = False) -> Iterator[None]:
         """A block that the builder has begun."""
-        self.scopes.append(Scope(fixed))
+        self.scopes.append(Scope(fixed, maybe))
         yield
         self.scopes.pop()
 
@@ -138,12 +142,16 @@ class Blocks(ABC):
         movable: bool = True,
         unroll: int = 1,
     ) -> Iterator[tuple[Linear, Loop]]:
-        """A loop from start up to stop; with `movable`, loads may move ahead of it."""
+        """A loop over whole steps from start up to stop; with `movable`, loads may move ahead of it.
+
+        Its variable counts steps, so that what it gives is seen to be a multiple.
+        """
         var = self.fresh(hint)
+        count = simplify(div(sub(stop, start), step))
         with self.loop_over(
-            var, start, stop, ex.index(step), carry, movable=movable, unroll=unroll
+            var, ex.index(0), count, ex.index(1), carry, movable=movable, unroll=unroll
         ) as loop:
-            yield Linear({var: 1}), loop
+            yield linear(start) + Linear({var: step}), loop
 
     @contextmanager
     def loop_over(
@@ -167,10 +175,10 @@ class Blocks(ABC):
             begin, end, by = self.b.offset(0), self.scalar(largest(0, count)), 1
         assert isinstance(by, int)
         runs = constant(sub(_index(stop), _index(start)))
-        movable &= runs is not None and runs > 0  # else what moves ahead of it may be out of memory
+        maybe = runs is None or runs <= 0
         name = var.name
         made = self.b.loop(begin, end, by, carry, unroll=unroll, name=name)
-        with made as loop, self.scope(fixed=not movable):
+        with made as loop, self.scope(fixed=not movable, maybe=maybe):
             if known:
                 self.bind(var, loop.var)
             else:

@@ -9,7 +9,8 @@ is computed ahead of it: blocks around the innermost one are still open.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from dslc.codegen.chunks.at import At
@@ -20,12 +21,12 @@ from dslc.codegen.cpu.places import Array, InRegisters, Live
 from dslc.codegen.cpu.refusals import without_code
 from dslc.compiler.analysis.axis_extents import Extents
 from dslc.compiler.dtypes import DType
-from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import Kernel, Memory, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
 from dslc.compiler.ir.arithmetic.index_arithmetic import largest, least
-from dslc.compiler.ir.traverse import uses_of
+from dslc.compiler.ir.traverse import operands, reads, uses_of
 from dslc.compiler.targets.cpu import Processor
 from dslc.compiler.vector.types import VectorType, memory_bytes
 from dslc.compiler.vector.values import Operand
@@ -51,6 +52,11 @@ class Emission(Blocks):
         self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
         self.plan = Meetings()
         self.extents: Extents = {}
+        self.ahead: tuple[ex.Var, int] | None = None  # whose later iteration is prefetched
+        self.seen: set[Memory] = set()  # tensors that a turn has gone through before
+        self.addresses: dict[Memory, ex.Var] = {}  # of tensors, as numbers
+        self.written_once: frozenset[Memory] = frozenset()
+        self.streams = False  # a store bypasses the caches
         self.scratch_bytes = 0
         self.scratch: Operand
         self._pulls = pulls
@@ -73,7 +79,8 @@ class Emission(Blocks):
         found = self.recall(key)
         if found is not None:
             return found
-        level = self._free_level(max(self._level_of_at(at), self._depth(value)))
+        wanted = max(self._level_of_at(at), self._depth(value))
+        level = self._free_level(wanted, value)
         with self.ahead_of(level):
             home = self.homes.get(value)
             if isinstance(home, InRegisters):
@@ -126,12 +133,51 @@ class Emission(Blocks):
                 depth = max(depth, self.level_of(use))
         return depth
 
-    def _free_level(self, wanted: int) -> int:
-        """The level, or the nearest to it that lies behind no branch and no loop of the program."""
-        for level in range(self.level, -1, -1):
-            if level <= wanted or self.scopes[level].fixed:
-                return level
-        return 0
+    def _free_level(self, wanted: int, value: Value) -> int:
+        """The level, or the nearest to it that a tile may be computed at."""
+        here = self.level
+        while here > wanted:
+            scope = self.scopes[here]
+            if scope.fixed or (scope.maybe and not self._in_scratch(value)):
+                break
+            here -= 1
+        return here
+
+    def _in_scratch(self, value: Value) -> bool:
+        """Whether nothing that a tile is made of is read from a tensor."""
+        if value in self.homes:
+            return True
+        stmt = self.lazy[value]
+        return not isinstance(stmt, ins.Load) and all(map(self._in_scratch, operands(stmt)))
+
+    def tensors_of(self, value: Value) -> set[Memory]:
+        """The tensors that computing a tile reads."""
+        found: set[Memory] = set()
+        stack = [value]
+        while stack:
+            x = stack.pop()
+            if x not in self.homes:
+                stmt = self.lazy[x]
+                found |= {r.memory for r in reads(stmt) if r.memory.role is Role.IN}
+                stack += operands(stmt)
+        return found
+
+    @contextmanager
+    def again(self, value: Value, *, computing: bool) -> Iterator[None]:
+        """Code that goes through a tile; a second time, `computing`, it prefetches the next turn's.
+
+        So memory works while the turn computes on what the caches hold. Where little is computed, or
+        the turn has loops of its own, the CPU's own prefetching does better.
+        """
+        tensors = self.tensors_of(value)
+        if computing and tensors & self.seen and self.kernel.grid and self.level == 1:
+            axis = self.kernel.grid[-1]
+            step = constant(axis.step)
+            if isinstance(step, int):
+                self.ahead = (axis.var, step)
+        yield
+        self.ahead = None
+        self.seen |= tensors
 
     def extent(self, value: Value, axis: int) -> ex.Expr:
         """How many elements of a tile matter along an axis."""

@@ -24,6 +24,7 @@ from dslc.codegen.cpu import (
     reductions,
     scalars,
     statements,
+    streaming,
     transfer,
 )
 from dslc.codegen.cpu.emission import Emission
@@ -37,8 +38,10 @@ from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, linear
+from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.targets.cpu import Processor
 from dslc.compiler.vector.function import Function
+from dslc.compiler.vector.memory_instructions import Fence
 from dslc.compiler.vector.types import POINTER, VectorType
 from dslc.compiler.vector.values import Operand
 
@@ -76,6 +79,7 @@ class Kernels(Emission):
         self.kept = kept(kernel)
         self.plan = meetings(kernel, self.kept)
         self.extents = extents(kernel)
+        self.written_once = streaming.written_once(kernel)
 
     def whole(self) -> None:
         """The function from its arguments to its result."""
@@ -87,15 +91,26 @@ class Kernels(Emission):
         with b.loop(begin, end, name="turn") as loop, self.scope():
             self._turn(loop.var)
             self.body(self.kernel.body)
+        if self.streams:
+            b.append(Fence())
 
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""
-        for stmt in body:
+        left = list(body)
+        while left:
+            stmt = left.pop(0)
             handler = STATEMENTS.get(type(stmt))
             if handler is None:
                 raise without_code(stmt)
             self.b.loc = stmt.loc
-            handler(self, stmt)
+            out = tile_of(stmt)
+            if out in self.kept and left and reductions.is_fused(left[0], out):
+                self.define(out, stmt)
+                fused = left.pop(0)
+                assert isinstance(fused, ins.Reduce)
+                reductions.reduce(self, fused, statements.scratch_for(self, out))
+            else:
+                handler(self, stmt)
 
     def scalar(self, expr: ex.Expr) -> Operand:
         """A scalar expression in a register of its dtype."""
@@ -114,6 +129,9 @@ class Kernels(Emission):
         for param in (*self.kernel.params, *self.kernel.dims, *self.kernel.workspaces):
             if isinstance(param, Memory):
                 self._tensor(param, self.b.load(words, at, POINTER, align=8, name=param.name))
+                address = self.fresh("address")
+                self.bind(address, self.b.load(words, at, VectorType(INDEX), align=8))
+                self.addresses[param] = address
             else:
                 dtype = F32 if param.dtype.is_float and param.dtype != F64 else param.dtype
                 raw = self.b.load(words, at, VectorType(dtype), align=8, name=param.name)

@@ -73,7 +73,7 @@ def each(
     if trips == 1:
         body(linear(low))
         return
-    with e.loop("i", low, simplify(add(low, mul(count, step))), step, movable=movable) as (at, _):
+    with e.loop("i", low, high, step, movable=movable) as (at, _):
         body(at)
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from dslc.codegen.chunks.at import At
 from dslc.codegen.cpu.elementwise import indices
 from dslc.codegen.cpu.nests import lanes_for, nest
-from dslc.codegen.cpu.places import Live, typed
+from dslc.codegen.cpu.places import Array, Live, typed
 from dslc.codegen.cpu.refusals import unsupported
 from dslc.codegen.cpu.scalars import binary
-from dslc.codegen.cpu.statements import lanes_of_tile, scratch_for
+from dslc.codegen.cpu.statements import lanes_of_tile, scratch_for, span_of
 from dslc.codegen.cpu.transfer import store_lanes
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind
 from dslc.compiler.ir import Value
@@ -36,8 +36,8 @@ _PLACES = {"argmax": "gt", "argmin": "lt"}
 _TOGETHER = 4  # registers of an accumulator along lanes: their additions overlap
 
 
-def reduce(e: Emission, i: ins.Reduce) -> None:
-    """The result goes to scratch memory."""
+def reduce(e: Emission, i: ins.Reduce, kept: Array | None = None) -> None:
+    """The result goes to scratch memory; so does what is reduced, with `kept`, in the same loop."""
     shape, axis = i.x.type.shape, i.axis % i.x.type.rank
     result = scratch_for(e, i.out)
     rest = (*shape[:axis], *shape[axis + 1 :])
@@ -45,13 +45,24 @@ def reduce(e: Emission, i: ins.Reduce) -> None:
     lanes = 1 if last or not rest else lanes_for(rest[-1], lanes_of_tile(e, i.x))
 
     def place(at: At) -> None:
-        found = _along(e, i.op, i.x, at, axis)
+        found = _along(e, i.op, i.x, at, axis, kept)
         out = at.with_axis(axis, Linear()) if i.keepdims else at
         store_lanes(e, result, out, e.b.convert(found, i.out.type.dtype))
 
-    nest(e, rest, lanes, place)
+    axes = [k for k in range(len(shape)) if k != axis]
+    with e.again(i.x, computing=kept is not None):
+        nest(e, rest, lanes, place, [span_of(e, i.x, k) for k in axes])
+    if kept is not None:
+        e.settle(i.x, kept)
     e.settle(i.out, result)
     e.forget()
+
+
+def is_fused(stmt: ins.Stmt, kept: Value) -> bool:
+    """Whether a statement reduces a tile along its last axis: it may keep what it goes through."""
+    if not isinstance(stmt, ins.Reduce) or stmt.x is not kept:
+        return False
+    return stmt.axis % kept.type.rank == kept.type.rank - 1
 
 
 def computed(op: str, dtype: DType) -> DType:
@@ -61,7 +72,7 @@ def computed(op: str, dtype: DType) -> DType:
     return BOOL if op in ("any", "all") else dtype
 
 
-def _along(e: Emission, op: str, x: Value, at: At, axis: int) -> Operand:
+def _along(e: Emission, op: str, x: Value, at: At, axis: int, kept: Array | None = None) -> Operand:
     """The chunk `at` of the reduction along an axis; of several lanes if `at` has several."""
     extent, dtype = x.type.shape[axis], x.type.dtype
     wide = lanes_of_tile(e, x) * (_TOGETHER // 2 if op not in _PLACES else 1)
@@ -80,7 +91,10 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int) -> Operand:
             base = (*at.base[:axis], here, *at.base[axis:])
             outer = tuple((*lane[:axis], k, *lane[axis:]) for k in range(n))
             chunk = At(base, outer, live or (at.live if n == 1 else None))
-        found = _number(e, op, e.pull(x, chunk), kind)
+        pulled = e.pull(x, chunk)
+        if kept is not None:
+            store_lanes(e, kept, chunk, pulled)
+        found = _number(e, op, pulled, kind)
         return step(e, op, kind, state, found, here, chunk, spread=n > 1, live=live)
 
     whole = extent // per * per

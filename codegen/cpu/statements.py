@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.planning import LAZY
 from dslc.codegen.chunks.regions import Inside, region_at
 from dslc.codegen.cpu.accesses import bounds, span, store_chunk
+from dslc.codegen.cpu.blocks import giving_nothing
 from dslc.codegen.cpu.nests import Span, lanes_for, nest
 from dslc.codegen.cpu.places import Array
 from dslc.codegen.cpu.refusals import unsupported
+from dslc.codegen.cpu.streaming import may_stream, stream_rows
 from dslc.codegen.cpu.transfer import address, both, element, store_lanes
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import TileType, Value
@@ -18,6 +21,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import operands, tile_of
+from dslc.compiler.vector.values import Operand
 
 if TYPE_CHECKING:
     from dslc.codegen.cpu.emission import Emission
@@ -57,7 +61,7 @@ def store(e: Emission, i: ins.Store) -> None:
         if not axis.dropped:
             spans.append(span(e, axis, i.region.memory.shape[k]) if bounded else None)
 
-    def chunk(at: At) -> None:
+    def chunk(at: At, stream: Operand | None = None) -> None:
         where = region_at(i.region, at)
         facts = [
             Inside(
@@ -66,11 +70,20 @@ def store(e: Emission, i: ins.Store) -> None:
             for k in guarded
         ]
         e.inside += facts
-        store_chunk(e, i.region, at, e.pull(i.x, at))
+        x = e.pull(i.x, at)
+        if stream is None:
+            store_chunk(e, i.region, at, x)
+        else:
+            streamed = partial(store_chunk, e, i.region, at, x, stream=True)
+            plain = partial(store_chunk, e, i.region, at, x)
+            e.choose(stream, giving_nothing(streamed), giving_nothing(plain))
         del e.inside[len(e.inside) - len(facts) :]
 
     lanes = lanes_for(shape[-1], lanes_of_tile(e, i.x)) if shape else 1
-    nest(e, shape, lanes, chunk, spans)
+    if may_stream(e, i, lanes):
+        stream_rows(e, i, lanes, chunk, spans)
+    else:
+        nest(e, shape, lanes, chunk, spans)
     e.forget()
 
 
@@ -92,14 +105,15 @@ def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
     if driver is not None:
         e.drive(driver, value, array)
         return array
-    spans = [_span(e, value, k) for k in range(len(shape))]
+    spans = [span_of(e, value, k) for k in range(len(shape))]
     lanes = lanes_for(shape[-1], lanes_of_tile(e, value)) if shape else 1
     nest(e, shape, lanes, lambda at: store_lanes(e, array, at, e.pull(value, at)), spans)
     e.forget()
     return array
 
 
-def _span(e: Emission, value: Value, axis: int) -> Span:
+def span_of(e: Emission, value: Value, axis: int) -> Span:
+    """The coordinates that matter along an axis, where a turn alone knows them."""
     end = e.extent(value, axis)
     return None if constant(end) is not None else (ex.index(0), end)
 

@@ -12,7 +12,8 @@ from dslc.codegen.chunks.at import At
 from dslc.codegen.cpu.elementwise import splat
 from dslc.codegen.cpu.places import Array, Live, typed
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir.arithmetic.affine import Linear
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.arithmetic.affine import Linear, linear, to_expr
 from dslc.compiler.vector.building import lanes_of
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Operand
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _NEAR = 4  # times its lanes: how far a chunk may reach to come in one load
 _FEWEST = 4  # lanes of a run that is loaded by itself
+_LINE = 64  # bytes of a cache line
 
 
 def element(array: Array, where: tuple[Linear, ...]) -> Linear:
@@ -34,15 +36,21 @@ def element(array: Array, where: tuple[Linear, ...]) -> Linear:
 
 def places(array: Array, at: At) -> tuple[Linear, list[Linear]]:
     """The number of a chunk's first element in an array, and the distances of its lanes from there."""
-    steps: list[Linear] = []
     first = at.lanes[0]
+    varying = [k for k in range(len(first)) if any(x[k] != first[k] for x in at.lanes)]
+    strides = [array.strides[k] for k in varying]
+    start = element(array, at.lane(0))
+    if all(s.is_constant for s in strides):
+        by = [(k, s.constant) for k, s in zip(varying, strides, strict=True)]
+        moved = [sum((x[k] - first[k]) * s for k, s in by) for x in at.lanes]
+        return start, [Linear(constant=m) for m in moved]
+    steps = []
     for lane in at.lanes:
         total = Linear()
-        for d, d0, stride in zip(lane, first, array.strides, strict=True):
-            if d != d0:
-                total = total + stride.scale(d - d0)
+        for k, stride in zip(varying, strides, strict=True):
+            total = total + stride.scale(lane[k] - first[k])
         steps.append(total)
-    return element(array, at.lane(0)), steps
+    return start, steps
 
 
 def address(e: Emission, array: Array, number: Linear) -> tuple[Operand, Operand]:
@@ -89,6 +97,7 @@ def load_lanes(
     type_ = typed(array.dtype, count)
     if count == 1 or (known is not None and known == list(range(count))):
         pointer, offset = address(e, array, first)
+        _prefetch(e, array, first, count)
         return b.load(pointer, offset, type_, mask=mask, fill=fill)
     if known is not None:
         found = _by_runs(e, array, first, known, mask, fill)
@@ -103,6 +112,20 @@ def load_lanes(
         return b.load_strided(pointer, offset, stride, type_, mask=mask, fill=fill)
     index = index_of(e, array, at, known)
     return b.gather(pointer, offset, index, array.dtype, scale=array.size, mask=mask, fill=fill)
+
+
+def _prefetch(e: Emission, array: Array, first: Linear, count: int) -> None:
+    """Ask for what an iteration to come loads in place of some elements, a line at a time."""
+    if e.ahead is None or count * array.size < _LINE or array.pointer is e.scratch:
+        return
+    var, distance = e.ahead
+    later = ex.Binary("add", var, ex.index(distance), INDEX)
+    then = linear(ex.substitute(to_expr(first), {var: later}))
+    if then == first:
+        return
+    pointer, offset = address(e, array, then)
+    for line in range(0, count * array.size, _LINE):
+        e.b.prefetch(pointer, e.b.add(offset, line), locality=2)
 
 
 def store_lanes(
@@ -121,7 +144,7 @@ def store_lanes(
     pointer, offset = address(e, array, first)
     known = [s.constant for s in steps] if all(s.is_constant for s in steps) else None
     if count == 1 or known == list(range(count)):
-        align = array.align if stream else 1
+        align = _LINE if stream else 1
         b.store(pointer, offset, x, mask=mask, align=align, nontemporal=stream)
         return
     step = _even(steps)

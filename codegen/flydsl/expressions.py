@@ -202,8 +202,8 @@ class Expressions:
         if to == BOOL:
             return Text(f"{with_sign(x).within(5)} != 0", 4, BOOL)
         if x.literal and not x.type.floating and not to.floating and x.type != BOOL:
-            made = replace(x, type=to)
-            return made if is_small(x) else with_type(made)
+            retyped = replace(x, type=to)
+            return retyped if is_small(x) else with_type(retyped)
         if x.literal and to.floating and x.type.floating and to == FLOAT:
             return replace(x, type=to)
         if x.type == BOOL:
@@ -226,9 +226,9 @@ class Expressions:
         texts = []
         for x, (kind, _) in zip(args, function.params, strict=True):
             kind = bound if kind == Other("T") and bound is not None else kind  # noqa: PLW2901
-            made = self.converted(x, kind)
-            typed = made.literal and (function.types or kind != INT)
-            texts.append((with_type(made) if typed else made).text)
+            argument = self.converted(x, kind)
+            typed = argument.literal and (function.types or kind != INT)
+            texts.append((with_type(argument) if typed else argument).text)
         result = bound if function.result == Other("T") and bound is not None else function.result
         return Text(f"{e.name}({', '.join([*given, *texts])})", POSTFIX, result)
 

@@ -29,10 +29,10 @@ _NAME = re.compile(r"^def (\w+)\(", re.MULTILINE)
 @functools.cache
 def faces() -> dict[str, sx.Function]:
     """What each function takes and gives, of all that HIP texts may name."""
-    found = {name: read_function(text, body=False) for name, text in prelude.functions().items()}
+    read = {name: read_function(text, body=False) for name, text in prelude.functions().items()}
     fills = (f"fill_{size}" for size in (4, 8, 16))
     to = (Pointer(None), "to")
-    return found | {n: sx.Function(n, (), (), VOID, (to,), "", None) for n in fills}
+    return read | {n: sx.Function(n, (), (), VOID, (to,), "", None) for n in fills}
 
 
 def used(text: str) -> str:

@@ -92,25 +92,25 @@ def print_texts(texts: Sequence[Text], title: str) -> str:
 
 def _apart(texts: Sequence[Text]) -> list[Text]:
     """Kernels of one name for different sizes by names of their own."""
-    found: dict[str, Text] = {}
+    by_name: dict[str, Text] = {}
     for text in texts:
         name, number = text.name, 1
-        while name in found:
+        while name in by_name:
             number += 1
             name = f"{text.name}_{number}"
-        found[name] = replace(text, name=name)
-    return list(found.values())
+        by_name[name] = replace(text, name=name)
+    return list(by_name.values())
 
 
 def _kernels(artifact: Artifact) -> list[Artifact]:
     if artifact.kind == "kernel":
         return [artifact]
-    found = []
+    texts = []
     for number, manifest in enumerate(artifact.launch["kernels"]):
         own = f"{number}."
         files = {n.removeprefix(own): c for n, c in artifact.files.items() if n.startswith(own)}
-        found.append(Artifact.from_manifest(manifest, files))
-    return found
+        texts.append(Artifact.from_manifest(manifest, files))
+    return texts
 
 
 def _unprintable(problem: str, text: Text, line: int) -> DiagnosticError:
@@ -158,12 +158,12 @@ def _definition(kernel: sx.Function, text: Text) -> list[str]:
 
 def _spelled(kernel: sx.Function) -> dict[str, str]:
     """The parameters' names in Python, none of which the file or another one has."""
-    found: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     names = [name for _, name in kernel.params]
     for name in names:
-        others = {n for n in names if n != name} | {*found.values()}
-        found[name] = python_name(name, _RESERVED | {*faces(), *others})
-    return found
+        others = {n for n in names if n != name} | {*spelled.values()}
+        spelled[name] = python_name(name, _RESERVED | {*faces(), *others})
+    return spelled
 
 
 def _launcher(kernel: sx.Function, text: Text) -> list[str]:
@@ -174,12 +174,12 @@ def _launcher(kernel: sx.Function, text: Text) -> list[str]:
     words = dict(zip(text.arguments, (name for _, name in given_as), strict=False))
     grid = (re.sub(r"[^\W\d]\w*", lambda m: words.get(m[0], m[0]), _extent(a)) for a in text.grid)
     blocks = " * ".join(f"({axis})" for axis in grid) or "1"
-    found = [f"{w.name} has {w.bytes} bytes" for w in text.workspaces]
-    doc = f"Workspaces, zero before the first launch: {'; '.join(found)}."
+    sizes = [f"{w.name} has {w.bytes} bytes" for w in text.workspaces]
+    doc = f"Workspaces, zero before the first launch: {'; '.join(sizes)}."
     return [
         "@flyc.jit",
         f"def launch_{ascii_name(text.name)}({params}, stream: fx.Stream):",
-        *([docstring(doc, "    ").rstrip()] if found else []),
+        *([docstring(doc, "    ").rstrip()] if sizes else []),
         f"    grid, block = ({blocks}, 1, 1), ({text.threads}, 1, 1)",
         f"    {entry_name(text.name)}({given}).launch(grid=grid, block=block, stream=stream)",
     ]

@@ -62,10 +62,10 @@ class _Reader(TypeReader):
     # Statements
 
     def _until_brace(self) -> tuple[sx.Stmt, ...]:
-        found: list[sx.Stmt] = []
+        body: list[sx.Stmt] = []
         while not self._accept("}"):
-            found += self._statement()
-        return tuple(found)
+            body += self._statement()
+        return tuple(body)
 
     def _body(self) -> tuple[sx.Stmt, ...]:
         return self._until_brace() if self._accept("{") else tuple(self._statement())
@@ -251,8 +251,8 @@ class _Reader(TypeReader):
 
     def _given(self) -> tuple[sx.Expr | Type, ...]:
         self._expect("<")
-        found: list[sx.Expr | Type] = []
+        given: list[sx.Expr | Type] = []
         while not self._accept(">"):
-            found.append(self._type() if self._begins_type() else self._primary())
+            given.append(self._type() if self._begins_type() else self._primary())
             self._accept(",")
-        return tuple(found)
+        return tuple(given)

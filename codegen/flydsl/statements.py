@@ -257,13 +257,13 @@ class Statements:
 
 def assigned_in(body: Sequence[sx.Stmt]) -> set[str]:
     """The variables that statements assign to."""
-    found: set[str] = set()
+    names: set[str] = set()
     for s in body:
         match s:
             case sx.Assign(target=sx.Name(name)):
-                found.add(name)
+                names.add(name)
             case sx.If():
-                found |= assigned_in(s.then) | assigned_in(s.otherwise)
+                names |= assigned_in(s.then) | assigned_in(s.otherwise)
             case sx.For() | sx.While() | sx.Block():
-                found |= assigned_in(s.body)
-    return found
+                names |= assigned_in(s.body)
+    return names

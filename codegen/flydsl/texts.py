@@ -65,8 +65,8 @@ def literal_of(text: str) -> Text:
     kind = {"": INT, "u": UNSIGNED, "l": LONG, "ll": LONG}.get(suffix, ULONG)
     if kind == INT and value >= 1 << 31:
         kind = UNSIGNED if hexadecimal and value < 1 << 32 else LONG
-    made = Text(digits, POSTFIX, kind, literal=True)
-    return made if value < 1 << 31 else with_type(made)
+    literal = Text(digits, POSTFIX, kind, literal=True)
+    return literal if value < 1 << 31 else with_type(literal)
 
 
 def is_small(x: Text) -> bool:

@@ -27,12 +27,12 @@ class Token:
 
 def tokens(text: str, first_line: int = 1) -> list[Token]:
     """The words of a text; what is no word of the generator's is for the grammar to refuse."""
-    found, at, line = [], 0, first_line
+    read, at, line = [], 0, first_line
     while at < len(text):
         match = _TOKEN.match(text, at)
         assert match is not None, "any character is a token"
         if match.lastgroup:
-            found.append(Token(match.lastgroup, match[0], line))
+            read.append(Token(match.lastgroup, match[0], line))
         line += match[0].count("\n")
         at = match.end()
-    return [*found, Token("end", "", line)]
+    return [*read, Token("end", "", line)]

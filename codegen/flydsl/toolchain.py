@@ -45,8 +45,8 @@ def compile_flydsl(source: str, chip: str) -> dict[str, str]:
         linker.chmod(0o755)
         _ask(path, chip, folder)
         return {
-            found.parent.name: found.read_text(encoding="utf-8")
-            for found in sorted(Path(folder, "dump").glob("*/*.s"))
+            dump.parent.name: dump.read_text(encoding="utf-8")
+            for dump in sorted(Path(folder, "dump").glob("*/*.s"))
         }
 
 

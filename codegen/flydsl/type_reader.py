@@ -53,24 +53,24 @@ class TypeReader:
 
     def _attributes(self) -> str:
         """What stands before a result's type, as text."""
-        found: list[str] = []
+        attributes: list[str] = []
         while (
             self._is("DEVICE", "extern", "static", "__attribute__") or self._next.kind == "string"
         ):
             token = self._take()
-            found.append(token.text)
+            attributes.append(token.text)
             if token.text == "__attribute__":
-                found.append(self._parenthesised())
-        return " ".join(found)
+                attributes.append(self._parenthesised())
+        return " ".join(attributes)
 
     def _parenthesised(self) -> str:
-        found, depth = [], 0
+        texts, depth = [], 0
         while True:
             token = self._take()
-            found.append(token.text)
+            texts.append(token.text)
             depth += (token.text == "(") - (token.text == ")")
             if depth == 0:
-                return "".join(found)
+                return "".join(texts)
 
     def _begins_type(self, ahead: int = 0) -> bool:
         text = self._tokens[self._at + ahead].text
@@ -91,10 +91,10 @@ class TypeReader:
         name = " ".join(words)
         if not name:
             raise UnreadableError(self._next.line, f"a type expected, not {self._next.text!r}")
-        found: Type = NAMES.get(name) or Other(name)
+        base_type: Type = NAMES.get(name) or Other(name)
         while self._is("*"):
             self._take()
-            found = Pointer(found if isinstance(found, Scalar) else None)
+            base_type = Pointer(base_type if isinstance(base_type, Scalar) else None)
             while self._next.text in _QUALIFIERS:
                 self._take()
-        return found
+        return base_type

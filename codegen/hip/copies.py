@@ -217,12 +217,12 @@ def _stage(e: Emission, region: Region) -> str:
     memory = region.memory
     layout = memory.layout if memory.layout is not None else local(*memory_shape(memory))
     tile = prod(region.shape)
-    found = "0"
+    stage = "0"
     for a, extent in zip(region.axes, layout.shape, strict=True):
         if a.dropped and extent > 1:
             at = e.scalar(a.start)
-            found = at if found == "0" else f"({found} * {extent} + {at})"
-    return "0" if found == "0" else f"({found}) * {tile}"
+            stage = at if stage == "0" else f"({stage} * {extent} + {at})"
+    return "0" if stage == "0" else f"({stage}) * {tile}"
 
 
 EMITTERS: dict[type, Emitter] = {ins.CopyAsync: copy_async}

@@ -86,10 +86,10 @@ class Code:
 
     def main_loop(self) -> Code | None:
         """The loop with the most matrix instructions, else the longest; the innermost of equals."""
-        found = self.loops()
-        if any(loop.count(_MATRIX) for loop in found):
-            return max(found, key=lambda c: (c.count(_MATRIX), -len(c)))
-        return max(found, key=len, default=None)
+        loops = self.loops()
+        if any(loop.count(_MATRIX) for loop in loops):
+            return max(loops, key=lambda c: (c.count(_MATRIX), -len(c)))
+        return max(loops, key=len, default=None)
 
 
 def read_isa(text: str) -> dict[str, Code]:

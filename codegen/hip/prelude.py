@@ -37,8 +37,8 @@ def used(text: str) -> str:
 
 def vectors(text: str) -> str:
     """The vector types that a text names."""
-    found = sorted({(m[1], int(m[2])) for m in _VECTOR.finditer(text)})
+    used_vectors = sorted({(m[1], int(m[2])) for m in _VECTOR.finditer(text)})
     return "".join(
         f"typedef {_ELEMENTS[name]} {name}x{count} __attribute__((ext_vector_type({count})));\n"
-        for name, count in found
+        for name, count in used_vectors
     )

@@ -55,11 +55,11 @@ class Resources:
 
 def parse_resources(isa: str) -> dict[str, Resources]:
     """The resources of every kernel by its name, from the ISA text with its metadata."""
-    found: dict[str, Resources] = {}
+    resources: dict[str, Resources] = {}
     for block in _METADATA.findall(isa):
         for text in _KERNEL.split(block)[1:]:
             fields = dict(_FIELD.findall("    " + text))
             if "name" in fields:
                 numbers = {name: int(fields.get(key, 0)) for name, key in _FIELDS.items()}
-                found[fields["name"]] = Resources(**numbers)
-    return found
+                resources[fields["name"]] = Resources(**numbers)
+    return resources

@@ -34,7 +34,7 @@ _MANY = 64  # results of a thread
 def _rounded_where_stored(kernel: Kernel) -> Mapping[Stmt, ins.Cast]:
     """The stores right behind a cast to halves that they alone read, and these casts."""
     counts = use_counts(kernel.body)
-    found: dict[Stmt, ins.Cast] = {}
+    casts: dict[Stmt, ins.Cast] = {}
 
     def visit(body: Body) -> None:
         for nested in (b for stmt in body for b in bodies(stmt)):
@@ -51,19 +51,19 @@ def _rounded_where_stored(kernel: Kernel) -> Mapping[Stmt, ins.Cast]:
                     and out.type.layout.locals >= _MANY
                     and any(a.is_guarded for a in following.region.axes)
                 ):
-                    found[following] = one
+                    casts[following] = one
 
     visit(kernel.body)
-    return found
+    return casts
 
 
 def _pair(e: Emission, s: ins.Store) -> ins.Cast | None:
     """The cast that a store carries out; words of halves must be whole."""
-    made = _rounded_where_stored(e.kernel).get(s)
+    rounded = _rounded_where_stored(e.kernel).get(s)
     layout = s.x.type.layout
-    if made is None or layout is None or vector_width(e, s.region, layout) < 2:
+    if rounded is None or layout is None or vector_width(e, s.region, layout) < 2:
         return None
-    return made
+    return rounded
 
 
 def cast(e: Emission, s: ins.Cast) -> None:
@@ -75,22 +75,22 @@ def cast(e: Emission, s: ins.Cast) -> None:
 
 def store(e: Emission, s: ins.Store) -> None:
     """A tile to memory, rounded on its way where the cast was left to it."""
-    made = _pair(e, s)
-    if made is None:
+    rounded = _pair(e, s)
+    if rounded is None:
         rows.store(e, s)
         return
-    source, tile = e.tile(made.x), e.new(s.x, zero=False)
-    found = access(e, s.region, tile.layout)
+    source, tile = e.tile(rounded.x), e.new(s.x, zero=False)
+    target = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)
     pack = f"pack_{tile.dtype.name}"
-    with e.exchanging(found.memory), loops(e.out, found.runs):
-        inside = " && ".join(p for p in (once, found.inside()) if p)
+    with e.exchanging(target.memory), loops(e.out, target.runs):
+        inside = " && ".join(p for p in (once, target.inside()) if p)
         with e.out.block(f"if ({inside})" if inside else ""):
-            element = f"({found.runs.element})"
-            for j in range(0, found.width, 2):
+            element = f"({target.runs.element})"
+            for j in range(0, target.width, 2):
                 halves = (f"here({source.read(f'{element} + {i}')})" for i in (j, j + 1))
                 e.out.line(f"{tile.name}[({element} + {j}) / 2] = {pack}({', '.join(halves)});")
-            accesses.store_chunk(e, found, tile)
+            accesses.store_chunk(e, target, tile)
     accesses.announce(e, s.region.memory)
 
 

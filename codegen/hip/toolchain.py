@@ -61,14 +61,14 @@ def chip_of(target: str) -> str:
 
 def find_compiler() -> Compiler:
     """The preferred one; DSL0951 without any."""
-    found = next(compilers(), None)
-    if found is None:
+    compiler = next(compilers(), None)
+    if compiler is None:
         raise error(
             "DSL0951",
             "there is no compiler for AMD GPUs",
             hint=f"pip install 'dslc[hip]'; {VARIABLE}=zig, rocm or clang asks for one of them",
         )
-    return found
+    return compiler
 
 
 def toolchain_identity(options: Options = DEFAULT) -> str:
@@ -122,7 +122,7 @@ def _refuse(log: str, source: str, name: str, chip: str) -> None:
     if _UNKNOWN_CHIP.search(log):
         text = f"the compiler does not know {chip}"
         raise error("DSL0953", text, hint="clang knows gfx942 from version 17, gfx950 from 20 on")
-    found = []
+    diagnostics = []
     lines = source.splitlines()
     for match in _FINDING.finditer(log):
         if (
@@ -132,6 +132,8 @@ def _refuse(log: str, source: str, name: str, chip: str) -> None:
         number = int(match["line"])
         emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
         message = f"the emitted HIP does not compile: {match['text']}: `{emitted}`"
-        found.append(Diagnostic("DSL0952", message, Loc(name, number, 1), _HINT))
+        diagnostics.append(Diagnostic("DSL0952", message, Loc(name, number, 1), _HINT))
     message = f"the emitted HIP does not compile: {log.strip() or 'no reason was given'}"
-    raise DiagnosticError(found[:_MOST_FINDINGS] or [Diagnostic("DSL0952", message, hint=_HINT)])
+    raise DiagnosticError(
+        diagnostics[:_MOST_FINDINGS] or [Diagnostic("DSL0952", message, hint=_HINT)]
+    )

@@ -72,8 +72,8 @@ def _check_passes(names: Iterable[str], target: str) -> None:
     from dslc.compiler.diagnostics import did_you_mean, error
     from dslc.machines.registry import find_machine
 
-    found = find_machine(target).passes({})
-    known = [*dict.fromkeys(p.name for p in found), "all"]
+    passes = find_machine(target).passes({})
+    known = [*dict.fromkeys(p.name for p in passes), "all"]
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"

@@ -52,17 +52,17 @@ def feed(
     """
     _check_names(kernel, given, dims)
     sizes = _known_sizes(kernel, given) | dict(dims)
-    made = kernel.specialize_for(sizes, config)
-    sizes |= made.fixed
+    specialization = kernel.specialize_for(sizes, config)
+    sizes |= specialization.fixed
     _require_sizes(kernel, [d for d in kernel.dims if d not in sizes])
     rng = np.random.default_rng(seed)
     arguments = {
         p.name: _argument(kernel, p, given.get(p.name), sizes, rng)
-        for p in made.artifact.signature.params
+        for p in specialization.artifact.signature.params
     }
     dtypes = {p.name: p.dtype for p in kernel.parameters}
     written = tuple(p.name for p in kernel.parameters if p.is_written)
-    return made, Feed(arguments, dtypes, written)
+    return specialization, Feed(arguments, dtypes, written)
 
 
 def _check_names(kernel: Kernel, given: Iterable[str], dims: Mapping[str, int]) -> None:

@@ -42,7 +42,7 @@ def parse_pairs(texts: tuple[str, ...], option: str, code: str = "DSL0910") -> d
 
 def parse_definitions(texts: tuple[str, ...], option: str = "-D") -> dict[str, Scalar | str]:
     """`NAME=VALUE` with numbers, True, False or dtypes (`K=4096`, `W=i6`); DSL0910 else."""
-    found: dict[str, Scalar | str] = {}
+    definitions: dict[str, Scalar | str] = {}
     for name, text in parse_pairs(texts, option).items():
         value = parse_value(text)
         if value is None:
@@ -51,18 +51,18 @@ def parse_definitions(texts: tuple[str, ...], option: str = "-D") -> dict[str, S
                 f"{option} {name}={text}: {text!r} is no number, True, False or dtype",
                 hint=f"write {option} K=4096 or {option} W=i6",
             )
-        found[name] = value
-    return found
+        definitions[name] = value
+    return definitions
 
 
 def parse_integers(texts: tuple[str, ...], option: str) -> dict[str, int]:
     """`NAME=INTEGER` as often as given; DSL0910 else."""
-    found = {}
+    integers = {}
     for name, value in parse_definitions(texts, option).items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise error("DSL0910", f"{option} {name}={value}: expected an integer")
-        found[name] = value
-    return found
+        integers[name] = value
+    return integers
 
 
 def read_inputs(texts: tuple[str, ...]) -> dict[str, Array | Scalar]:
@@ -109,8 +109,8 @@ def _zip_error() -> type[Exception]:
 
 def _split_key(text: str) -> tuple[Path, str | None]:
     for suffix in (".npz", ".safetensors"):
-        head, found, key = text.partition(suffix + ":")
-        if found:
+        head, separator, key = text.partition(suffix + ":")
+        if separator:
             return Path(head + suffix), key
     return Path(text), None
 

@@ -86,7 +86,7 @@ def compare(reference: Outputs, other: Outputs, dtypes: Mapping[str, DType]) -> 
     A float may be off by two units in the last place of the greatest magnitude of the output, and in
     any case by 64 units of f32, in which sums accumulate.
     """
-    found = []
+    differences = []
     for name, expected in reference.items():
         dtype = dtypes[name]
         x = np.asarray(decode(expected, dtype), np.float64)
@@ -97,8 +97,8 @@ def compare(reference: Outputs, other: Outputs, dtypes: Mapping[str, DType]) -> 
         gap = np.inf if np.isnan(gap) else gap
         finite = np.abs(x[np.isfinite(x)])
         units = max(2.0 ** (1 - dtype.mantissa), 64 * 2.0**-23) if dtype.is_float else 0.0
-        found.append(Comparison(name, gap, units * float(finite.max(initial=0.0))))
-    return found
+        differences.append(Comparison(name, gap, units * float(finite.max(initial=0.0))))
+    return differences
 
 
 def _first_wrong_stage(made: Specialization, fed: Feed, reference: Outputs) -> str | None:

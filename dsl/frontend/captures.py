@@ -73,11 +73,11 @@ class Captures:
         if isinstance(value, types.FunctionType) and not _is_own(value.__module__):
             read_function = partial(self._reads.read_function, value)
             return tree.Name(self._callable(value, value.__name__, read_function, loc), loc=loc)
-        made = constant(value, loc)
-        if isinstance(made, tree.Name) and made.id == name:
-            return made
-        if made is not None:
-            return tree.Name(self._constant(name, made, loc), loc=loc)
+        known = constant(value, loc)
+        if isinstance(known, tree.Name) and known.id == name:
+            return known
+        if known is not None:
+            return tree.Name(self._constant(name, known, loc), loc=loc)
         module = getattr(value, "__module__", None) or type(value).__module__
         if _is_own(module) or (module == "builtins" and callable(value)):
             real = getattr(value, "__name__", name)

@@ -114,14 +114,14 @@ class ExpressionBuilder:
 
     def slice(self, loc: Loc, *parts: Any) -> tree.Slice:
         """`start : stop : step`, where any part may be missing."""
-        found: list[tree.Expr | None] = [None, None, None]
+        bounds: list[tree.Expr | None] = [None, None, None]
         position = 0
         for part in parts:
             if isinstance(part, Token):
                 position += 1
             else:
-                found[position] = part
-        return tree.Slice(found[0], found[1], found[2], loc=loc)
+                bounds[position] = part
+        return tree.Slice(bounds[0], bounds[1], bounds[2], loc=loc)
 
     def ellipsis(self, loc: Loc) -> tree.Name:
         """`...` in a subscript."""

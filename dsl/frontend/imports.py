@@ -77,7 +77,7 @@ def closure(module: tree.Module, file: Path, search: Sequence[Path], root: Path)
 
     What cannot be found or parsed is left out: checking the module says so.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     open_ends = [(module, file.parent)]
     while open_ends:
         module, folder = open_ends.pop()
@@ -88,11 +88,11 @@ def closure(module: tree.Module, file: Path, search: Sequence[Path], root: Path)
             path = next(
                 (p for f in (folder, *search) if (root / (p := f / relative)).is_file()), None
             )
-            if path is None or normal_path(path) in found:
+            if path is None or normal_path(path) in texts:
                 continue
             try:
-                text = found[normal_path(path)] = read_source(root / path)
+                text = texts[normal_path(path)] = read_source(root / path)
                 open_ends.append((parse_tile(text, str(path)), path.parent))
             except DiagnosticError:
                 continue
-    return found
+    return texts

@@ -58,8 +58,8 @@ class Lexer:
         Nothing before is looked at, so that leaving out megabytes of something else costs little.
         """
         seen = self.starts[self.last.end_line - 1] + self.last.end_col - 1
-        found = patterns.ITEM.search(self.source, seen)
-        self._jump = found.start() if found else len(self.source)
+        item = patterns.ITEM.search(self.source, seen)
+        self._jump = item.start() if item else len(self.source)
         for newline in patterns.NEWLINE.finditer(self.source, self.line_start, self._jump):
             self._next_line(newline.end())
         self.brackets.clear()
@@ -74,10 +74,10 @@ class Lexer:
             return None
         depth = 0
         start = self.starts[token.line - 1] + token.col - 1
-        for found in patterns.BRACKETS.finditer(self.source, start, start + MAX_LINE):
-            if found.lastgroup == "item":
+        for bracket in patterns.BRACKETS.finditer(self.source, start, start + MAX_LINE):
+            if bracket.lastgroup == "item":
                 break
-            depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+            depth += {"open": 1, "close": -1}.get(bracket.lastgroup or "", 0)
             if depth < 0:
                 return None
         return self.brackets[-1]
@@ -202,8 +202,12 @@ class Lexer:
     def _ends_brackets(self, pos: int) -> bool:
         """Whether the line that begins at `pos` is a new statement, whatever is still open."""
         self._check_line(pos)
-        found = patterns.TOKEN.match(self.source, pos)
-        if found is None or found.lastgroup != "NAME" or found["NAME"] not in CONTINUES_NOTHING:
+        following = patterns.TOKEN.match(self.source, pos)
+        if (
+            following is None
+            or following.lastgroup != "NAME"
+            or following["NAME"] not in CONTINUES_NOTHING
+        ):
             return False
         self._unclosed()
         return True
@@ -214,13 +218,13 @@ class Lexer:
         self.brackets.clear()
 
     def _indentation(self, pos: int) -> Iterator[Token]:
-        found = patterns.INDENT.match(self.source, pos)
-        assert found is not None
-        if found.end() == len(self.source) or self.source[found.end()] in "\n#":
+        indent = patterns.INDENT.match(self.source, pos)
+        assert indent is not None
+        if indent.end() == len(self.source) or self.source[indent.end()] in "\n#":
             return  # nothing on this line counts
-        white = found[0].rpartition("\f")[2]
+        white = indent[0].rpartition("\f")[2]
         width, narrow = len(white.expandtabs(8)), len(white.expandtabs(1))
-        place = Token("", "", self.line, 1, self.line, found.end() - pos + 1)
+        place = Token("", "", self.line, 1, self.line, indent.end() - pos + 1)
         if width > self.indents[-1][0]:
             if narrow <= self.indents[-1][1]:
                 self._tabs(place)

@@ -39,10 +39,10 @@ def string_end(source: str, quote: str, start: int) -> int | None:
     One expression for all of it would need a possessive repeat of a group, since strings may be
     huge, and those are wrong in early releases of Python 3.11 (3.11.2 has it).
     """
-    for found in _STOPS[quote].finditer(source, start):
-        if found[0] == quote:
-            return found.end()
-        if found[0] == "\n":
+    for mark in _STOPS[quote].finditer(source, start):
+        if mark[0] == quote:
+            return mark.end()
+        if mark[0] == "\n":
             return None
     return None
 

@@ -80,9 +80,9 @@ class BodyReader:
         """One statement."""
         loc = self.loc(node)
         self._deeper(loc)
-        made = self._statement(node, loc)
+        translated = self._statement(node, loc)
         self._depth -= 1
-        return made
+        return translated
 
     def _statement(self, node: ast.stmt, loc: Loc) -> tree.Statement:
         match node:
@@ -131,11 +131,11 @@ class BodyReader:
 
     def _targets(self, target: ast.expr) -> tuple[tree.Name, ...]:
         names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        made = [self.expr(name) for name in names]
-        for name in made:
+        names_of = [self.expr(name) for name in names]
+        for name in names_of:
             if not isinstance(name, tree.Name):
                 raise error("DSL0106", "a loop's targets are names", name.loc)
-        return tuple(name for name in made if isinstance(name, tree.Name))
+        return tuple(name for name in names_of if isinstance(name, tree.Name))
 
     # Expressions
 
@@ -143,9 +143,9 @@ class BodyReader:
         """One expression."""
         loc = self.loc(node)
         self._deeper(loc)
-        made = self.resolve(node, loc) or self._expr(node, loc)
+        translated = self.resolve(node, loc) or self._expr(node, loc)
         self._depth -= 1
-        return made
+        return translated
 
     def exprs(self, nodes: Sequence[ast.expr]) -> tuple[tree.Expr, ...]:
         """Several expressions."""
@@ -209,13 +209,13 @@ class BodyReader:
         """`a and b and c`, which `ast` keeps flat, nested to the left."""
         if self._depth + len(values) > MAX_NESTING:
             raise _too_deep(loc)
-        made = self.expr(values[0])
+        joined = self.expr(values[0])
         for value in values[1:]:
             right = self.expr(value)
             end = loc if value is values[-1] else right.loc
             at = Loc(loc.file, loc.line, loc.col, end.end_line, end.end_col)
-            made = tree.Binary(op, made, right, loc=at)
-        return made
+            joined = tree.Binary(op, joined, right, loc=at)
+        return joined
 
     def _op(self, op: ast.operator | ast.boolop, loc: Loc) -> str:
         if isinstance(op, ast.MatMult):

@@ -36,13 +36,13 @@ def param_types(node: ast.FunctionDef, at: dict[str, Loc]) -> dict[str, ast.expr
     if node.args.defaults:
         last = [*node.args.posonlyargs, *node.args.args][-1].arg
         raise error("DSL0122", "a kernel's parameters have no defaults", at[last])
-    found = {}
+    types = {}
     for arg in (*node.args.posonlyargs, *node.args.args):
         if arg.annotation is None:
             message = f"the parameter `{arg.arg}` has no type"
             raise error("DSL0122", message, at[arg.arg], hint=_FORMS)
-        found[arg.arg] = _nested(_Unquote(at[arg.arg]).visit(arg.annotation))
-    return found
+        types[arg.arg] = _nested(_Unquote(at[arg.arg]).visit(arg.annotation))
+    return types
 
 
 def dim_names(annotation: ast.expr) -> Iterator[str]:

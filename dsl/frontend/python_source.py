@@ -68,8 +68,8 @@ def find_definition(fn: object) -> tuple[ast.FunctionDef, Source]:
             "no variable, leaves no source",
         ) from None
     file = inspect.getsourcefile(fn) or code.co_filename
-    found = _definitions("".join(lines)).get((code.co_name, code.co_firstlineno))
-    if found is None:
+    definition = _definitions("".join(lines)).get((code.co_name, code.co_firstlineno))
+    if definition is None:
         raise error(
             "DSL0120",
             f"`{fn.__name__}` is not where it was when it was loaded: its file has changed",
@@ -77,10 +77,10 @@ def find_definition(fn: object) -> tuple[ast.FunctionDef, Source]:
             hint="start the program again",
         )
     source = Source([line.rstrip("\n") for line in lines], file)
-    if isinstance(found, ast.AsyncFunctionDef):
+    if isinstance(definition, ast.AsyncFunctionDef):
         message = f"`{fn.__name__}` is an async function"
-        raise error("DSL0121", message, source.loc(found), hint="write a plain `def`")
-    return found, source
+        raise error("DSL0121", message, source.loc(definition), hint="write a plain `def`")
+    return definition, source
 
 
 @functools.lru_cache(maxsize=16)

@@ -50,8 +50,8 @@ class Mistake:
 def diagnose(mistake: Mistake) -> Diagnostic:
     """The most telling diagnostic for a mistake."""
     for look in _LOOKS:
-        if found := look(mistake):
-            return found
+        if diagnosis := look(mistake):
+            return diagnosis
     return _plain(mistake)
 
 

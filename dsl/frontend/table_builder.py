@@ -50,7 +50,7 @@ class _NoLexer(lark.lexer.Lexer):
 def _analyse(grammar: str) -> tuple[list[list[Any]], list[dict[str, int]]]:
     """Rules and states as lark finds them, terminals by their text, the start state first."""
     with _conflicts_refused():
-        made = lark.Lark(
+        parser = lark.Lark(
             grammar,
             parser="lalr",
             lexer=_NoLexer,
@@ -58,9 +58,9 @@ def _analyse(grammar: str) -> tuple[list[list[Any]], list[dict[str, int]]]:
             debug=True,
             maybe_placeholders=False,
         )
-    text = {t.name: str(t.pattern.value) for t in made.terminals} | {"$END": END}
-    table = made.parser.parser._parse_table
-    rules = sorted(made.rules, key=str)  # lark's own order changes from run to run
+    text = {t.name: str(t.pattern.value) for t in parser.terminals} | {"$END": END}
+    table = parser.parser.parser._parse_table
+    rules = sorted(parser.rules, key=str)  # lark's own order changes from run to run
     rule_number = {r: i for i, r in enumerate(rules)}
     number = {table.start_states["module"]: 0}
     accepting = table.end_states["module"]

@@ -48,8 +48,8 @@ def parse_expression(text: str, file: str = "<expression>", *, at: Loc | None = 
     except DiagnosticError as failure:
         if at is None:
             raise
-        found = [dataclasses.replace(d, loc=at, labels=()) for d in failure.diagnostics]
-        raise DiagnosticError(found) from None
+        diagnostics = [dataclasses.replace(d, loc=at, labels=()) for d in failure.diagnostics]
+        raise DiagnosticError(diagnostics) from None
 
 
 class _LimitError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dslc import library
@@ -15,6 +15,9 @@ from dslc.quantize import Quantized, dequantize
 from dslc.runtime.elements import Array, element_name, storage_dtype
 from dslc.runtime.memory import Buffer
 from dslc.session import Session
+
+if TYPE_CHECKING:
+    from dslc.compilation.specialization import Specialization
 
 KERNELS = Path(__file__).with_name("kernels.tile")
 PIECES = (256, 64, 16, 1)
@@ -44,6 +47,7 @@ class Decoder:
         self._activations: dict[tuple[str, int], Buffer] = {}
         self._forms: dict[str, Form] = {}
         self._held: dict[str, dict[str, Buffer]] = {}
+        self._chosen: dict[tuple[object, ...], dict[str, int]] = {}
         self._start = self._hold(np.zeros(1, np.int32))
         c = self.config
         self._angles = {r: self._hold(r.table(length)) for r in dict.fromkeys(c.rotations)}
@@ -93,14 +97,10 @@ class Decoder:
             weight = self._rounding(weight, head=name == "head")
         form = form_of(weight, self.dtype)
         arrays = {"w": form.codes, **form.arrays}
-        kernel = self._library(form.constants)[form.kernel]
-        for parameter in kernel.parameters:
+        made = self._specialized(form, 1)
+        for parameter in made.parameters:
             if parameter.may_be_packed:
-                # The storage is the same for all rows, so that codes are packed once.
-                codes = arrays[parameter.name]
-                arrays[parameter.name] = kernel.pack(
-                    parameter.name, codes, M=1, K=form.rows, N=form.columns
-                )
+                arrays[parameter.name] = made.pack(parameter.name, arrays[parameter.name])
         held = {n: self._hold(a) for n, a in arrays.items()}
         if bias is not None:
             assert not isinstance(bias, Quantized)
@@ -236,11 +236,41 @@ class Decoder:
             self._run("reorder", rows, name, {}, x=x, order=order, y=sorted_)
             x = sorted_
         self._run(
-            form.kernel, rows, name, form.constants, a=x, c=y, K=form.rows, N=form.columns, **held
+            form.kernel,
+            rows,
+            name,
+            form.constants,
+            a=x,
+            c=y,
+            K=form.rows,
+            N=form.columns,
+            **held,
+            **self._choices(form, rows),
         )
         if bias is not None:
             self._run("add_bias", rows, name, {}, b=bias, x=y)
         return y
+
+    def _specialized(self, form: Form, rows: int, **choices: int) -> Specialization:
+        kernel = self._library(form.constants)[form.kernel]
+        return kernel.specialize(M=rows, K=form.rows, N=form.columns, **choices)
+
+    def _choices(self, form: Form, rows: int) -> dict[str, int]:
+        """The choices of a product of so many rows: none, or those that take the weights as packed.
+
+        Most machines store weights in one way whatever the choices are. Where the storage follows from
+        them, those of one row hold for all, but for the rows of a block.
+        """
+        key = (form.kernel, form.rows, form.columns, rows, *sorted(form.constants.items()))
+        if key not in self._chosen:
+            packed, other = (self._specialized(form, m).artifact.signature for m in (1, rows))
+            self._chosen[key] = {}
+            if [p.packed for p in packed.params] != [p.packed for p in other.params]:
+                kept = {n: int(str(v)) for n, v in packed.config.items() if n in ("BN", "BK")}
+                kernel = self._library(form.constants)[form.kernel]
+                blocks = [int(str(n)) for n in kernel.tunes["BM"] if int(str(n)) <= rows]
+                self._chosen[key] = {**kept, "BM": max(blocks)}
+        return self._chosen[key]
 
     def _run(
         self, kernel: str, rows: int, name: str, constants: Mapping[str, Any], **given: Any

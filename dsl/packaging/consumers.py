@@ -167,7 +167,7 @@ def _hugging_face(
         "id": f"_{package.name}_{called.backend}",
         "name": package.name.replace("_", "-"),
         "version": int(package.version.partition(".")[0]),
-        "license": "",
+        "license": package.license,
         "python-depends": [],
         "backend": {"type": called.backend},
     }

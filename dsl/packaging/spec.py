@@ -40,11 +40,15 @@ Consumer: TypeAlias = Literal["c", "tvm-ffi", "huggingface"]
 
 
 class PackageTable(msgspec.Struct, forbid_unknown_fields=True):
-    """`[package]`: targets are those of kernels that name none; `ptx` is the one with a fallback."""
+    """`[package]`: targets are those of kernels that name none; `ptx` is the one with a fallback.
+
+    `license` is an SPDX expression, which Hugging Face's metadata take.
+    """
 
     name: str
     targets: list[str]
     version: str = "0.0.0"
+    license: str = ""
     ptx: str | None = None
     consumers: list[Consumer] = []
     include: list[str] = []

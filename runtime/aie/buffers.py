@@ -106,8 +106,8 @@ class NpuBuffer(Buffer):
 
     @property
     def _own(self) -> Array:
-        found = self._storage.elements
-        return found[self._first : self._first + self.shape[0]] if self.shape else found
+        elements = self._storage.elements
+        return elements[self._first : self._first + self.shape[0]] if self.shape else elements
 
     def _write(self, array: Array) -> None:
         self._own[...] = array

@@ -71,10 +71,10 @@ class AieKernel:
         for a in self._arguments:
             given = args.get(a["name"])
             if a["written"] and isinstance(given, np.ndarray):
-                found = buffers[a["name"]].read()
-                if found.shape != given.shape:  # bytes of packed rows
-                    found = pack(found, self._storage[a["name"]])
-                given[...] = found.view(given.dtype)
+                content = buffers[a["name"]].read()
+                if content.shape != given.shape:  # bytes of packed rows
+                    content = pack(content, self._storage[a["name"]])
+                given[...] = content.view(given.dtype)
 
     def _buffer(self, argument: Mapping[str, Any], args: Mapping[str, object]) -> NpuBuffer:
         name = argument["name"]
@@ -96,10 +96,10 @@ class AieKernel:
             return given
         if argument["packed"]:
             given = given.reshape(argument["extents"])
-        made = self._memory.empty(tuple(given.shape), argument["dtype"])
+        buffer = self._memory.empty(tuple(given.shape), argument["dtype"])
         if argument["role"] != "out":
-            made.write(given)
-        return made
+            buffer.write(given)
+        return buffer
 
 
 def _wrong_size(argument: Mapping[str, Any], shape: tuple[int, ...]) -> DiagnosticError:
@@ -114,10 +114,10 @@ def _wrong_size(argument: Mapping[str, Any], shape: tuple[int, ...]) -> Diagnost
 def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:
     """The words of scalars, floats by their bits."""
     scalars: dict[str, Any] = {n: x for n, x in args.items() if getattr(x, "shape", ()) == ()}
-    found = [number(text, scalars) for text, _ in argument["scalars"]]
+    numbers = [number(text, scalars) for text, _ in argument["scalars"]]
     words = [
         int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16", "f16") else int(x)
-        for x, (_, dtype) in zip(found, argument["scalars"], strict=True)
+        for x, (_, dtype) in zip(numbers, argument["scalars"], strict=True)
     ]
     return np.array(words, np.int64).astype(np.int32)
 

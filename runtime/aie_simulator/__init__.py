@@ -7,6 +7,6 @@ standstill is reported with who waits for what. Times are *modelled*.
 """
 
 from dslc.runtime.aie_simulator.errors import RULES, AieFault
-from dslc.runtime.aie_simulator.running import Run, simulate
+from dslc.runtime.aie_simulator.running import Run, blank_arguments, simulate
 
-__all__ = ["RULES", "AieFault", "Run", "simulate"]
+__all__ = ["RULES", "AieFault", "Run", "blank_arguments", "simulate"]

@@ -1,93 +1,52 @@
-"""DMA channels: buffer descriptors one after another, words gathered and scattered by loops."""
+"""DMA channels: tasks one after another, each a chain of buffer descriptors."""
 
 from __future__ import annotations
 
-import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from dslc.runtime.aie_simulator.descriptors import Descriptor
 from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import (
-    ITERATIONS,
-    QUEUE,
-    REPEATS,
-    WORD,
-    kind_of,
-)
-from dslc.runtime.aie_simulator.parts import HostMemory, Lock, Memory, Stream, Tile, moving
-from dslc.runtime.elements import Array
+from dslc.runtime.aie_simulator.machine import QUEUE, WORD
+from dslc.runtime.aie_simulator.parts import HostMemory, Tile, moving
+from dslc.runtime.aie_simulator.streams import Port, Stream
 
-Loops = tuple[tuple[int, int], ...]
+CIRCUIT = -1  # the key of a channel's stream that is no packet stream
 
 
 @dataclass(slots=True, eq=False)
-class Descriptor:
-    """One transfer: `length` elements of a memory from `offset` on, by loops (size, stride) of
-    elements.
+class Task:
+    """A chain of descriptors, run `runs` times; with `back` its end goes on there for ever.
 
-    It waits for a lock before and releases one after.
+    The host's tasks say whether they tell of their end by a token.
     """
 
-    memory: Memory
-    offset: int
-    length: int
-    loops: Loops = ()
-    acquire: tuple[Lock, int] | None = None
-    release: tuple[Lock, int] | None = None
-    line: int = 0
-    places: Array | None = None
-
-    @property
-    def count(self) -> int:
-        """The elements that it moves."""
-        return math.prod(n for n, _ in self.loops) if self.loops else self.length
-
-    def words(self) -> Array:
-        """The elements in the order in which they go, as indices into the memory."""
-        if self.places is None:
-            self.places = addresses(self.offset, self.loops or ((self.length, 1),))
-            low, high = int(self.places.min()), int(self.places.max())
-            if low < 0 or high >= self.memory.count:
-                raise AieFault(
-                    "bounds",
-                    f"a DMA touches element {low if low < 0 else high} of {self.memory.name}, "
-                    f"which has "
-                    f"{self.memory.count}",
-                    line=self.line,
-                )
-        return self.places
-
-
-def addresses(offset: int, loops: Loops) -> Array:
-    """The numbers of the elements that loops pass, outermost first."""
-    found = np.array([offset], np.int64)
-    for size, stride in loops:
-        found = (found[:, None] + np.arange(size) * stride).reshape(-1)
-    return found
-
-
-@dataclass(slots=True, eq=False)
-class HostTask:
-    """What the host pushed: a descriptor by its number, run `repeats` times, and whether it tells."""
-
-    descriptor: Descriptor
-    number: int
-    token: bool
+    chain: Sequence[Descriptor]
+    runs: int = 1
+    back: int | None = None
+    token: bool = False
     ended: bool = False
+    line: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """One direction of a tile's DMA. `chain` repeats for ever; a shim's takes tasks from the host."""
+    """One direction of a tile's DMA.
+
+    `chain` are the descriptors that its device declares. What it sends goes to one of its `streams`, by
+    the number of the packet; what it receives comes by its `port`.
+    """
 
     tile: Tile
     direction: str
     number: int
     chain: list[Descriptor] = field(default_factory=list)
-    stream: Stream | None = None
-    tasks: deque[HostTask] = field(default_factory=deque)
+    streams: dict[int, Stream] = field(default_factory=dict)
+    port: Port | None = None
+    tasks: deque[Task] = field(default_factory=deque)
     pushed: Signal = field(init=False)
     tokens: int = 0
     told: Signal = field(init=False)
@@ -95,6 +54,7 @@ class Channel:
     values: bool = True
     host: HostMemory | None = None  # of a shim's
     line: int = 0
+    traced: bool = False  # only traces come here, which nobody sends
 
     def __post_init__(self) -> None:
         self.pushed = Signal(f"a task for {self.name}", ("the host",))
@@ -105,65 +65,99 @@ class Channel:
         """Where it is."""
         return f"{self.direction} {self.number} of tile {self.tile[0]}, {self.tile[1]}"
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether what it was declared to do has no end."""
+        return any(t.back is not None for t in self.tasks)
+
+    def declare(self, chain: list[Descriptor], runs: int = 1, back: int | None = 0) -> None:
+        """A task that begins with the device."""
+        self.chain += chain
+        self.tasks.append(Task(chain, runs, back))
+
     def process(self, engine: Engine) -> Steps:
-        """Run descriptors, those of the chain or of tasks."""
-        if self.chain:
-            while True:
-                for descriptor in self.chain:
-                    yield from self.transfer(engine, descriptor)
+        """Run tasks as they come."""
         while True:
             while not self.tasks:
                 yield self.pushed
             task = self.tasks[0]
-            yield from self.transfer(engine, task.descriptor)
+            yield from self._run(engine, task)
             self.tasks.popleft()
             task.ended = True
             if task.token:
                 self.tokens += 1
                 engine.notify(self.told)
 
+    def _run(self, engine: Engine, task: Task) -> Steps:
+        for _ in range(task.runs):
+            for descriptor in task.chain:
+                yield from self.transfer(engine, descriptor)
+        while task.back is not None:
+            for descriptor in task.chain[task.back :]:
+                yield from self.transfer(engine, descriptor)
+
     def transfer(self, engine: Engine, descriptor: Descriptor) -> Steps:
         """One descriptor from lock to lock."""
         if descriptor.acquire is not None:
-            yield from descriptor.acquire[0].acquire(descriptor.acquire[1])
-        if self.stream is None:
-            raise AieFault("symbol", f"{self.name} leads nowhere", line=descriptor.line)
+            lock, amount, equal = descriptor.acquire
+            yield from lock.acquire(amount, equal=equal)
         memory = descriptor.memory
         width = memory.data.dtype.itemsize
         if not self.values:
-            yield from self._pass(engine, descriptor.count * width // WORD)
+            yield from self._pass(engine, descriptor.count * width // WORD, descriptor)
             self._release(engine, descriptor)
             return
         places = descriptor.words()
         count = len(places) * width // WORD
         if self.direction == "MM2S":
             if memory.unwritten and not memory.mask[places].all():
-                at = int(places[int(np.argmin(memory.mask[places]))])
-                raise AieFault(
-                    "unwritten",
-                    f"{self.name} sends element {at} of {memory.name}",
-                    line=descriptor.line,
-                )
-            words = np.ascontiguousarray(memory.data[places]).view(np.uint32)
-            yield from self.stream.push(engine, words, self.host)
+                self._refuse_unwritten(descriptor)
+            words = descriptor.gathered()
+            stream = self._stream(descriptor)
+            if stream.keeps_header:
+                words = np.concatenate([np.array([descriptor.header], np.uint32), words])
+            yield from stream.push(engine, words, self.host)
         else:
-            yield from self.stream.pull(engine, self.name, count)
-            words = self.stream.take(self.name, count)
+            port = self._inlet(descriptor)
+            yield from port.pull(engine, count)
+            words = port.take(count)
             memory.data[places] = words.view(memory.data.dtype)
             memory.mark(places)
             yield from self._written(count)
         self.moved += count
         self._release(engine, descriptor)
 
-    def _pass(self, engine: Engine, count: int) -> Steps:
+    def _refuse_unwritten(self, descriptor: Descriptor) -> None:
+        memory, places = descriptor.memory, descriptor.sources()
+        if not memory.mask[places].all():
+            at = int(places[int(np.argmin(memory.mask[places]))])
+            text = f"{self.name} sends element {at} of {memory.name}"
+            raise AieFault("unwritten", text, line=descriptor.line)
+
+    def _stream(self, descriptor: Descriptor) -> Stream:
+        key = CIRCUIT if descriptor.packet is None else descriptor.packet
+        if key not in self.streams:
+            what = f"{self.name} leads nowhere"
+            if self.streams:
+                what += " with" + ("out a packet" if key == CIRCUIT else f" packet {key}")
+            raise AieFault("symbol", what, line=descriptor.line)
+        return self.streams[key]
+
+    def _inlet(self, descriptor: Descriptor) -> Port:
+        if self.port is None:
+            raise AieFault("symbol", f"{self.name} leads nowhere", line=descriptor.line)
+        return self.port
+
+    def _pass(self, engine: Engine, count: int, descriptor: Descriptor) -> Steps:
         """So many words without their values."""
-        assert self.stream is not None
         if self.direction == "MM2S":
-            blank = np.broadcast_to(np.uint32(0), (count,))
-            yield from self.stream.push(engine, blank, self.host)
+            stream = self._stream(descriptor)
+            blank = np.broadcast_to(np.uint32(0), (count + stream.keeps_header,))
+            yield from stream.push(engine, blank, self.host)
         else:
-            yield from self.stream.pull(engine, self.name, count)
-            self.stream.take(self.name, count)
+            port = self._inlet(descriptor)
+            yield from port.pull(engine, count)
+            port.take(count)
             yield from self._written(count)
         self.moved += count
 
@@ -174,65 +168,16 @@ class Channel:
 
     @staticmethod
     def _release(engine: Engine, descriptor: Descriptor) -> None:
+        descriptor.next_turn()
         if descriptor.release is not None:
             descriptor.release[0].release(engine, descriptor.release[1])
 
-    def push(self, engine: Engine, task: HostTask, line: int) -> None:
+    def push(self, engine: Engine, task: Task, line: int) -> None:
         """A task of the host; the hardware would drop one that finds the queue full."""
+        if self.traced:
+            task.ended = True
+            return
         if len(self.tasks) >= QUEUE:
             raise AieFault("queue", f"a fifth task is pushed to {self.name}", line=line)
         self.tasks.append(task)
         engine.notify(self.pushed)
-
-
-def check_descriptor(descriptor: Descriptor, row: int, *, task: bool = False) -> None:
-    """AieFault for what a descriptor of a tile cannot say. A task's first loop is its iteration."""
-    kind = kind_of(row)
-    assert kind is not None
-    width = descriptor.memory.data.dtype.itemsize
-    loops = descriptor.loops
-    line = descriptor.line
-
-    def refuse(rule: str, message: str) -> None:
-        raise AieFault(rule, f"{message} ({descriptor.memory.name})", line=line)
-
-    if task and loops:
-        (count, step), *rest = loops
-        if count > (ITERATIONS if step else REPEATS) or step < 0:
-            refuse("iteration", f"{count} times, {step} elements on")
-        if step * width % WORD:
-            refuse("word", f"an iteration of {step * width} bytes")
-        if step * width // WORD > kind.step:
-            refuse("step", f"an iteration of {step * width // WORD} words")
-        loops = tuple(rest)
-    total = math.prod(size for size, _ in loops) if loops else descriptor.length
-    if descriptor.loops and not task and total != descriptor.length:
-        refuse("length", f"{descriptor.length} elements by loops of {total}")
-    if total * width % WORD or descriptor.offset * width % WORD:
-        refuse("word", f"{total} elements of {width} bytes from element {descriptor.offset}")
-    if not 1 <= total * width // WORD <= kind.length:
-        refuse("length", f"{total * width // WORD} words")
-    own = [loop for number, loop in enumerate(loops) if loop[0] > 1 or number == len(loops) - 1]
-    if len(own) > kind.dims:
-        refuse("dims", f"{len(own)} dimensions")
-    if len(own) > 1 or (own and own[0][1] != 1):
-        _check_loops(own, width, kind.wrap, kind.step, refuse)
-
-
-def _check_loops(
-    own: list[tuple[int, int]], width: int, wrap: int, most: int, refuse: object
-) -> None:
-    assert callable(refuse)
-    for number, (size, stride) in enumerate(own):
-        inner = number == len(own) - 1
-        if stride < 1:
-            refuse("step", f"a stride of {stride}")
-        if inner and width < WORD and (stride != 1 or size * width % WORD):
-            refuse("word", f"an innermost run of {size} elements of {width} bytes, stride {stride}")
-        if not inner and stride * width % WORD:
-            refuse("word", f"a stride of {stride * width} bytes")
-        steps = size * width // WORD if inner and width < WORD else size
-        if steps > wrap:
-            refuse("wrap", f"{steps} steps")
-        if stride * width // WORD > most:
-            refuse("step", f"a stride of {stride * width // WORD} words")

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from dslc.runtime.aie_simulator.channels import Channel
-from dslc.runtime.aie_simulator.cores import core_process
+from dslc.runtime.aie_simulator.cores.calls import Functions
+from dslc.runtime.aie_simulator.cores.library import Library, compiler
+from dslc.runtime.aie_simulator.cores.programs import core_process
 from dslc.runtime.aie_simulator.device import Device
 from dslc.runtime.aie_simulator.engine import Engine, Process
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.library import Library, compiler
+from dslc.runtime.aie_simulator.explicit import fill, wrapped
 from dslc.runtime.aie_simulator.machine import COMPUTE, INSTRUCTION, RATES, WORD
 from dslc.runtime.aie_simulator.module import declare, sequences
-from dslc.runtime.aie_simulator.parts import HostMemory, Tile
-from dslc.runtime.aie_simulator.reader import Operation
+from dslc.runtime.aie_simulator.parts import HostMemory, Memory, Tile, element_type
+from dslc.runtime.aie_simulator.reader import Operation, elements_of
 
+_TERMINATORS = ("scf.yield", "affine.yield")
 _MANY = 1 << 20  # elements that a sequence moves: compiling the cores' loops pays from there
 
 
@@ -43,13 +47,24 @@ class Configuration:
         *,
         values: bool,
         bfp16: bool = False,
+        functions: Functions | None = None,
+        beside: Sequence[Operation] = (),
     ) -> None:
-        self.device = declare(operation)
+        self.device = declare(operation, list(beside))
         self._totals = totals
         native = values and not bfp16 and compiler() and _elements(operation) >= _MANY
         library = Library() if native else None
         self.processes = [
-            core_process(engine, self.device, tile, op, values=values, bfp16=bfp16, library=library)
+            core_process(
+                engine,
+                self.device,
+                tile,
+                op,
+                values=values,
+                bfp16=bfp16,
+                library=library,
+                functions=functions,
+            )
             for tile, op in self.device.cores
         ]
         if library is not None:
@@ -75,9 +90,25 @@ class Configuration:
         """What configuring takes: the programs of cores come by one stream, word by word."""
         total = 0
         for _, core in self.device.cores:
-            size = INSTRUCTION * sum(1 for _ in core.walk())
+            size = INSTRUCTION * sum(
+                1 for o in core.walk() if o.name not in _TERMINATORS or o.operands
+            )
             total += min(size, COMPUTE.program)
         return total / WORD * RATES.program
+
+    def constant(self, op: Operation) -> Memory:
+        """`memref.get_global`: a constant of the module."""
+        declared = self.device.symbols.get(f"global {op.text('name')}")
+        initial = (
+            declared.attributes.get("initial_value") if isinstance(declared, Operation) else None
+        )
+        if initial is None:
+            raise AieFault("symbol", f"@{op.text('name')} is no constant", line=op.line)
+        count, kind = elements_of(op.type, op.line)
+        made = Memory(op.text("name"), kind, np.zeros(count, element_type(kind, op.line)))
+        # Words above 2^31 are the same bits as negative ones.
+        fill(made, wrapped(initial), op.line)
+        return made
 
     def check_quiet(self, line: int) -> None:
         """No transfer is under way."""
@@ -108,9 +139,9 @@ def _elements(operation: Operation) -> int:
     """The elements that the sequences of a device move, each once."""
     total = 0
     for sequence in sequences(operation).values():
-        for op in sequence.regions[0]:
-            if found := re.search(r"\]\[([\d, ]*)\]\[", op.rest):
-                total += math.prod(int(n) for n in found[1].split(","))
+        for op in sequence.body:
+            if op.name == "aiex.npu.dma_memcpy_nd":
+                total += math.prod(n for n in op.attributes["sizes"] if isinstance(n, int))
     return total
 
 
@@ -136,13 +167,14 @@ def _check_end(device: Device) -> None:
     Cores that read nothing go on to the next launch's results by themselves: they are left alone.
     """
     reads = any(c.direction == "MM2S" for c in device.host.values())
-    for stream in device.streams if reads else ():
-        for consumer, port in stream.ports.items():
-            if port.queued:
-                raise AieFault(
-                    "leftover",
-                    f"{port.queued} words of the stream {stream.name} stay before {consumer}",
+    for own in device.channels.values() if reads else ():
+        for channel in own:
+            if channel.port is not None and channel.port.queued:
+                (stream, *_) = [s.name for s in device.streams if channel.port in s.ports]
+                text = (
+                    f"{channel.port.queued} words of the stream {stream} stay before {channel.name}"
                 )
+                raise AieFault("leftover", text)
     for (name, tile), end in device.ends.items():
         if not end.produces and end.taken.value + end.held:
             raise AieFault(

@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from dslc.runtime.aie_simulator.channels import Channel, Descriptor, check_descriptor
+from dslc.runtime.aie_simulator.channels import CIRCUIT, Channel
+from dslc.runtime.aie_simulator.descriptors import check_descriptor
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import (
-    COLUMNS,
-    COMPUTE,
-    LOCK_MOST,
-    STACK,
-    Kind,
-    kind_of,
-)
-from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Stream, Tile, element_type
+from dslc.runtime.aie_simulator.machine import COMPUTE, LOCK_MOST, STACK, Kind, kind_of
+from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Tile, element_type
 from dslc.runtime.aie_simulator.reader import Operation
-
-_MEMREF = re.compile(r"memref<((?:\d+x)*)(\w+)>")
-
-
-def memref_of(text: str, line: int) -> tuple[int, str]:
-    """Elements and element type of a memref's type."""
-    found = _MEMREF.search(text)
-    if found is None:
-        raise AieFault("syntax", f"{text} is no memref of known size", line=line)
-    return math.prod(int(n) for n in found[1].split("x") if n), found[2]
-
-
-@dataclass(slots=True, eq=False)
-class Fifo:
-    """An object FIFO: its tiles, the depth of its memories, its objects, the loops of its producer."""
-
-    name: str
-    producer: Tile
-    consumers: tuple[Tile, ...]
-    depth: int
-    elements: int
-    kind: str
-    loops: tuple[tuple[int, int], ...]
-    line: int
-    repeat: int = 1
+from dslc.runtime.aie_simulator.streams import Port, Stream
 
 
 @dataclass(slots=True, eq=False)
@@ -62,16 +31,21 @@ class End:
 
 @dataclass(slots=True, eq=False)
 class Device:
-    """All that is declared. Tiles are (column, row); `values` are what SSA names stand for."""
+    """All that is declared. Tiles are (column, row); `values` are what SSA names stand for, `symbols`
+    what symbols do: buffers, constants, functions and chains of descriptors.
+    """
 
+    columns: int = 8
     values: dict[str, object] = field(default_factory=dict)
+    symbols: dict[str, object] = field(default_factory=dict)
     tiles: list[Tile] = field(default_factory=list)
     memories: dict[Tile, list[Memory]] = field(default_factory=dict)
+    addresses: dict[Memory, int] = field(default_factory=dict)
     locks: dict[Tile, list[Lock]] = field(default_factory=dict)
     channels: dict[tuple[Tile, str], list[Channel]] = field(default_factory=dict)
-    fifos: dict[str, Fifo] = field(default_factory=dict)
     ends: dict[tuple[str, Tile], End] = field(default_factory=dict)
     host: dict[str, Channel] = field(default_factory=dict)
+    packets: dict[str, int] = field(default_factory=dict)  # of host symbols that name one
     cores: list[tuple[Tile, Operation]] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     stacks: dict[Tile, int] = field(default_factory=dict)
@@ -86,50 +60,75 @@ class Device:
 
     def declare_tile(self, operation: Operation) -> None:
         """`%t = aie.tile(column, row)`."""
-        found = operation.match(r"\((\d+), (\d+)\)")
-        tile = (int(found[1]), int(found[2]))
-        if tile[0] >= COLUMNS or kind_of(tile[1]) is None:
+        tile = operation.integer("col"), operation.integer("row")
+        if not 0 <= tile[0] < self.columns or kind_of(tile[1]) is None:
             raise AieFault("tile", f"there is no tile {tile[0]}, {tile[1]}", line=operation.line)
         if tile in self.tiles:
-            raise AieFault(
-                "symbol", f"tile {tile[0]}, {tile[1]} is declared twice", line=operation.line
-            )
+            text = f"tile {tile[0]}, {tile[1]} is declared twice"
+            raise AieFault("symbol", text, line=operation.line)
         self.tiles.append(tile)
         self.define(operation, tile)
 
-    def define(self, operation: Operation, value: object) -> None:
-        """The one result of an operation."""
-        (name,) = operation.results
-        if name in self.values:
-            raise AieFault("symbol", f"{name} is defined twice", line=operation.line)
-        self.values[name] = value
+    def define(
+        self, operation: Operation, value: object, scope: dict[str, object] | None = None
+    ) -> None:
+        """The result of an operation, and its symbol if it has one."""
+        values = self.values if scope is None else scope
+        for name in operation.results:
+            if name in values:
+                raise AieFault("symbol", f"{name} is defined twice", line=operation.line)
+            values[name] = value
+        if "sym_name" in operation.attributes:
+            self.name(operation.text("sym_name"), value, operation.line)
 
-    def memory(self, tile: Tile, name: str, count: int, kind: str, line: int) -> Memory:
-        """A buffer of a tile."""
-        if not kind_of_tile(tile, line).memory:
+    def name(self, symbol: str, value: object, line: int) -> None:
+        """What a symbol stands for."""
+        if symbol in self.symbols:
+            raise AieFault("symbol", f"@{symbol} is defined twice", line=line)
+        self.symbols[symbol] = value
+
+    def memory(
+        self, tile: Tile, name: str, count: int, kind: str, line: int, address: int | None = None
+    ) -> Memory:
+        """A buffer of a tile; at an address in bytes, or after the others."""
+        room = kind_of_tile(tile, line)
+        if not room.memory:
             raise AieFault("tile", f"{name} is in a shim tile, which has no memory", line=line)
-        made = Memory(name, kind, np.zeros(count, element_type(kind, line)))
+        made = Memory(name, kind, np.zeros(count, element_type(kind, line)), tile=tile)
         self.memories.setdefault(tile, []).append(made)
+        if address is not None:
+            self.addresses[made] = address
         return made
 
-    def lock(self, tile: Tile, name: str, value: int, line: int = 0) -> Lock:
+    def lock(
+        self, tile: Tile, name: str, value: int, line: int = 0, number: int | None = None
+    ) -> Lock:
         """A lock of a tile with its first value."""
         kind = kind_of_tile(tile, line)
         own = self.locks.setdefault(tile, [])
-        if len(own) == kind.locks:
+        if len(own) == kind.locks or (number is not None and number >= kind.locks):
             raise AieFault("locks", f"{name} is one more than a {kind.name} tile has", line=line)
+        if number is not None and any(other.number == number for other in own):
+            text = f"lock {number} of tile {tile[0]}, {tile[1]} is declared twice"
+            raise AieFault("locks", text, line=line)
         if not 0 <= value <= LOCK_MOST:
             raise AieFault("lock-value", f"{name} begins at {value}", line=line)
-        made = Lock(tile, name, value)
+        made = Lock(tile, name, value, number)
         own.append(made)
         return made
 
     def channel(self, tile: Tile, direction: str, line: int, number: int | None = None) -> Channel:
-        """The next channel of a direction, or the one of that number."""
+        """The next channel of a direction that is free, or the one of that number."""
         kind = kind_of_tile(tile, line)
         own = self.channels.setdefault((tile, direction), [])
-        number = len(own) if number is None else number
-        if number >= kind.channels[direction] or any(c.number == number for c in own):
+        if number is not None:
+            for known in own:
+                if known.number == number:
+                    return known
+        else:
+            taken = {c.number for c in own}
+            number = next(n for n in range(len(own) + 1) if n not in taken)
+        if number >= kind.channels[direction]:
             raise AieFault(
                 "channels",
                 f"{direction} {number} of tile {tile[0]}, {tile[1]}: a {kind.name} tile has "
@@ -142,17 +141,49 @@ class Device:
 
     def flow(self, name: str, source: Channel, targets: list[Channel]) -> None:
         """A stream from a channel to others."""
-        stream = Stream(name, source.name, tuple(t.name for t in targets))
         for channel in (source, *targets):
-            if channel.stream is not None:
+            if channel.streams or channel.port is not None:
                 raise AieFault("channels", f"{channel.name} is in two streams", line=channel.line)
-            channel.stream = stream
+        source.streams[CIRCUIT] = self._stream(name, source, targets)
+
+    def packet_flow(
+        self, packet: int, source: Channel, targets: list[Channel], line: int, *, keeps: bool
+    ) -> None:
+        """The stream of the packets of a number from a channel; others may share its ends."""
+        if packet in source.streams or CIRCUIT in source.streams:
+            raise AieFault("packet", f"{source.name} has a flow of {packet} already", line=line)
+        name = f"{source.name} packet {packet}"
+        source.streams[packet] = self._stream(name, source, targets, packet, keeps=keeps)
+
+    def _stream(
+        self,
+        name: str,
+        source: Channel,
+        targets: list[Channel],
+        packet: int | None = None,
+        *,
+        keeps: bool = False,
+    ) -> Stream:
+        for target in targets:
+            target.port = target.port or Port(target.name)
+        ports = tuple(t.port for t in targets if t.port is not None)
+        stream = Stream(name, source.name, ports, packet, keeps)
         self.streams.append(stream)
+        return stream
 
     def used(self, tile: Tile) -> int:
         """The bytes of a tile's memory that are taken, a core's stack among them."""
         stack = self.stacks.get(tile, STACK) if kind_of_tile(tile, 0) is COMPUTE else 0
         return stack + sum(m.data.nbytes for m in self.memories.get(tile, ()))
+
+    def places(self, tile: Tile) -> Mapping[Memory, int]:
+        """Where each buffer of a tile lies, in bytes: as it is said, or one after another."""
+        at = self.stacks.get(tile, STACK) if kind_of_tile(tile, 0) is COMPUTE else 0
+        found = {}
+        for memory in self.memories.get(tile, ()):
+            found[memory] = self.addresses.get(memory, at)
+            at = max(at, -(-(found[memory] + memory.data.nbytes) // 32) * 32)
+        return found
 
     # What must hold of all of it
 
@@ -173,19 +204,19 @@ class Device:
     def _check_descriptors(self, tile: Tile) -> None:
         kind = kind_of_tile(tile, 0)
         counts = [0, 0]
-        for (owner, _), channels in self.channels.items():
+        for (owner, direction), channels in self.channels.items():
             if owner == tile:
                 for channel in channels:
-                    counts[channel.number % 2] += len(channel.chain)
-                    for descriptor in channel.chain:
-                        check_descriptor(descriptor, tile[1])
+                    own = {id(d): d for d in channel.chain}
+                    counts[channel.number % 2] += len(own)
+                    for descriptor in own.values():
+                        check_descriptor(descriptor, tile, direction)
         halves = kind.dims == 4  # memory tiles give half to the odd channels
         if (max(counts) > kind.descriptors // 2) if halves else (sum(counts) > kind.descriptors):
             raise AieFault(
                 "descriptors",
                 f"tile {tile[0]}, {tile[1]} takes {counts[0]} on even and {counts[1]} on odd "
-                f"channels, a "
-                f"{kind.name} tile has {kind.descriptors}",
+                f"channels, a {kind.name} tile has {kind.descriptors}",
             )
 
 
@@ -195,10 +226,3 @@ def kind_of_tile(tile: Tile, line: int) -> Kind:
     if found is None:
         raise AieFault("tile", f"there is no tile {tile[0]}, {tile[1]}", line=line)
     return found
-
-
-def transfer(
-    memory: Memory, offset: int, length: int, line: int, loops: tuple[tuple[int, int], ...] = ()
-) -> Descriptor:
-    """A descriptor without locks."""
-    return Descriptor(memory, offset, length, loops, line=line)

@@ -9,8 +9,7 @@ from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
 # Every rule by the name under which it is reported, in one sentence (AIETargetModel.h and the
 # verifiers of mlir-aie, August 2026; AM020 and the register reference of AIE-ML).
 RULES = {
-    "syntax": "a module is MLIR as it is printed, one operation a line, of the operations that "
-    "are known",
+    "syntax": "a module is MLIR of the operations that are known",
     "symbol": "what is named is defined, once",
     "tile": "a tile lies within the array, and only some kinds have cores, memories or buffers",
     "memory": "buffers and the stack fit in a tile's memory",
@@ -29,6 +28,12 @@ RULES = {
     "queue": "a channel's queue has four places: a push to a full one is dropped",
     "descriptor-reuse": "a descriptor is written anew only when the task that uses it has ended",
     "configuration": "the array is configured anew, and a sequence begins, when all tasks have ended",
+    "padding": "a memory tile pads what it sends, by up to 63 words, 31 and 15 steps",
+    "reach": "a core uses memory and locks of its own tile and of those north, south and west; "
+    "a DMA its own, a memory tile's also those east and west",
+    "packet": "a packet has a number of 0 to 31 that a flow from its channel has",
+    "register": "the host writes registers whose meaning is known",
+    "function": "a function that is declared only is given as Python",
     "bounds": "an access lies within its memory",
     "unwritten": "memory is written before it is read",
     "partial": "an object leaves as a whole, written since it was acquired",

@@ -2,162 +2,320 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from dslc.runtime.aie_simulator.channels import Channel, Descriptor
-from dslc.runtime.aie_simulator.device import Device
+from dslc.compiler.mlir import Block, Dense, Number, Use
+from dslc.runtime.aie_simulator.channels import Channel
+from dslc.runtime.aie_simulator.descriptors import Descriptor
+from dslc.runtime.aie_simulator.device import Device, kind_of_tile
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.machine import COMPUTE, MEMORY, kind_of, reaches
 from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile
-from dslc.runtime.aie_simulator.reader import Operation, strided
+from dslc.runtime.aie_simulator.reader import Operation, elements_of, loops_of, pads_of
 
-_LOCK = r"\((%\w+), (\d+)\)\s*(?:\{.*\})?"
-_FLOW = r"\((%\w+), DMA : (\d+), (%\w+), DMA : (\d+)\)"
-_START = r"\((S2MM|MM2S), (\d+), (\^\w+), (\^\w+)\)"
-_USE = r"\((%\w+), (\w+), (%?\w+)\)"
-_ALLOCATION = r"@(\w+)\s*\((%\w+), (S2MM|MM2S), (\d+)\)"
-Ends = dict[tuple[Tile, str, int], Channel]
+Scope = dict[str, object]
+ACTIONS = ("Acquire", "AcquireGreaterEqual", "Release")
 
 
-def declare_explicit(device: Device, operations: Sequence[Operation]) -> None:
-    """Locks, flows, allocations and DMA programs."""
-    channels: Ends = {}
-    flows: list[Operation] = []
-    for op in operations:
-        match op.name:
-            case "aie.lock":
-                _lock(device, op)
-            case "aie.flow":
-                flows.append(op)
-            case "aie.shim_dma_allocation":
-                found = op.match(_ALLOCATION)
-                tile = device.tile(found[2], op.line)
-                if found[1] in device.host:
-                    raise AieFault("symbol", f"@{found[1]} is defined twice", line=op.line)
-                channel = _channel(device, channels, tile, found[3], int(found[4]), op.line)
-                device.host[found[1]] = channel
-            case "aie.mem" | "aie.memtile_dma":
-                _dma(device, channels, op)
-            case _:
-                raise AieFault("syntax", f"{op.name} in a device", line=op.line)
-    _flows(device, channels, flows)
+def declare_buffer(device: Device, op: Operation, scope: Scope | None = None) -> None:
+    """`%b = aie.buffer(%tile) {...} : memref<..> = dense<..>`."""
+    count, kind = elements_of(op.type, op.line)
+    tile = device.tile(op.operands[0], op.line)
+    name = op.text("sym_name", op.results[0] if op.results else "a buffer")
+    address = op.integer("address") if "address" in op.attributes else None
+    made = device.memory(tile, name, count, kind, op.line, address)
+    if (initial := op.attributes.get("initial_value")) is not None:
+        fill(made, wrapped(initial), op.line)
+    device.define(op, made, scope)
 
 
-def _channel(
-    device: Device, known: Ends, tile: Tile, direction: str, number: int, line: int
-) -> Channel:
-    key = (tile, direction, number)
-    if key not in known:
-        known[key] = device.channel(tile, direction, line, number)
-    return known[key]
+def fill(memory: Memory, initial: object, line: int) -> None:
+    """The elements that a memory begins with."""
+    if not isinstance(initial, Dense) or any(isinstance(v, str) for v in initial.values):
+        raise AieFault("syntax", f"{memory.name} begins with what is not known", line=line)
+    if not initial.splat and len(initial.values) != memory.count:
+        text = f"{len(initial.values)} elements for {memory.name}, which has {memory.count}"
+        raise AieFault("bounds", text, line=line)
+    if initial.values:
+        memory.data[:] = initial.values[0] if initial.splat else initial.values
+        memory.mask[:], memory.unwritten = True, 0
 
 
-def _lock(device: Device, op: Operation) -> None:
-    found = op.match(_LOCK)
-    tile = device.tile(found[1], op.line)
-    value = int((op.attribute("init") or "0").split(":")[0])
-    name = (op.attribute("sym_name") or op.results[0]).strip('"')
-    number = int(found[2])
-    if number != len(device.locks.get(tile, [])):
-        raise AieFault(
-            "locks", f"lock {number} of tile {tile[0]}, {tile[1]} is out of order", line=op.line
-        )
-    device.define(op, device.lock(tile, name, value, op.line))
+def wrapped(initial: object) -> object:
+    """Words of 32 bits with their sign, however they were written."""
+    if not isinstance(initial, Dense) or initial.type.element != "i32":
+        return initial
+    values = tuple(
+        ((int(v, 16) if isinstance(v, str) else int(v)) + (1 << 31)) % (1 << 32) - (1 << 31)
+        for v in initial.values
+    )
+    return Dense(values, initial.splat, initial.type)
 
 
-def _flows(device: Device, channels: Ends, flows: Sequence[Operation]) -> None:
-    """Flows from one channel are one stream to several."""
-    targets: dict[Channel, list[Channel]] = {}
-    for op in flows:
-        found = op.match(_FLOW)
-        ends = []
-        for direction, at in (("MM2S", 1), ("S2MM", 3)):
-            key = (device.tile(found[at], op.line), direction, int(found[at + 1]))
-            if key not in channels:
-                raise AieFault(
-                    "channels", f"a flow of {direction} {key[2]}, which does nothing", line=op.line
-                )
-            ends.append(channels[key])
-        targets.setdefault(ends[0], []).append(ends[1])
-    for source, consumers in targets.items():
-        device.flow(source.name, source, consumers)
+def declare_lock(device: Device, op: Operation, scope: Scope | None = None) -> None:
+    """`%l = aie.lock(%tile, number) {init = ...}`."""
+    tile = device.tile(op.operands[0], op.line)
+    name = op.text("sym_name", op.results[0] if op.results else "a lock")
+    number = op.integer("lockID") if "lockID" in op.attributes else None
+    made = device.lock(tile, name, op.integer("init", 0), op.line, number)
+    device.define(op, made, scope)
 
 
-def _dma(device: Device, channels: Ends, op: Operation) -> None:
-    """The blocks of a DMA's program: each start names the first of a ring."""
-    tile = device.tile(op.match(r"\((%\w+)\)")[1], op.line)
-    blocks: dict[str, list[Operation]] = {"": []}
-    current = ""
-    for inner in op.regions[0]:
-        if inner.name.startswith("^"):
-            current = inner.name
-            blocks[current] = []
-        else:
-            blocks[current].append(inner)
-    for block in blocks.values():
-        for inner in block:
-            if inner.name == "aie.dma_start":
-                found = inner.match(_START)
-                channel = _channel(device, channels, tile, found[1], int(found[2]), inner.line)
-                channel.chain = _ring(device, blocks, found[3], inner.line)
+def declare_dma(device: Device, op: Operation) -> None:
+    """The programs of a tile's DMA."""
+    tile = device.tile(op.operands[0], op.line)
+    wanted = MEMORY if op.name == "aie.memtile_dma" else COMPUTE
+    if kind_of(tile[1]) is not wanted:
+        raise AieFault("tile", f"{op.name} of tile {tile[0]}, {tile[1]}", line=op.line)
+    scope: Scope = dict(device.values)
+    blocks = {block.label: block for block in op.regions[0]}
+    for block in op.regions[0]:
+        for inner in block.operations:
+            match inner.name:
+                case "aie.buffer":
+                    declare_buffer(device, inner, scope)
+                case "aie.lock":
+                    declare_lock(device, inner, scope)
+                case "arith.constant":
+                    scope[inner.results[0]] = inner.attributes["value"]
+    for block in op.regions[0]:
+        for inner in block.operations:
+            if inner.name in ("aie.dma_start", "aie.dma"):
+                _start(device, tile, inner, blocks, scope)
 
 
-def _ring(
-    device: Device, blocks: dict[str, list[Operation]], first: str, line: int
-) -> list[Descriptor]:
-    """The descriptors from a block on, until it comes round."""
+def _start(
+    device: Device, tile: Tile, op: Operation, blocks: Mapping[str, Block], scope: Scope
+) -> None:
+    number = op.integer("channel_index")
+    channel = device.channel(tile, op.text("channel_dir"), op.line, number)
+    if channel.is_endless:
+        raise AieFault("channels", f"{channel.name} is started after what has no end", line=op.line)
+    runs = op.integer("repeat_count", 0) + 1
+    if op.name == "aie.dma":
+        regions = [region[0] for region in op.regions]
+        pad = op.integer("pad_value", 0)
+        chain = [_block(device, tile, b, scope, op.line, pad)[0] for b in regions]
+        loops = "loop" not in op.attributes or op.flag("loop")
+        channel.declare(chain, runs, 0 if loops else None)
+        return
+    made, back = chain_of(blocks, op.successors[0][0], op.line, builder(device, tile, scope))
+    channel.declare(made, runs, back)
+
+
+Build = Callable[[Block, int], tuple[Descriptor, str]]
+
+
+def builder(device: Device, tile: Tile, scope: Mapping[str, object]) -> Build:
+    """What makes a descriptor of a block and says which block follows."""
+    return lambda block, line: _block(device, tile, block, scope, line)
+
+
+def chain_of(
+    blocks: Mapping[str, Block], first: str, line: int, build: Build
+) -> tuple[list[Descriptor], int | None]:
+    """The descriptors from a block on, and the one to which the last of them goes back, if any."""
     chain: list[Descriptor] = []
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     at = first
     while at not in seen:
         if at not in blocks:
             raise AieFault("symbol", f"there is no block {at}", line=line)
-        seen.add(at)
-        descriptor, at = _block(device, blocks[at], line)
+        if not any(o.name == "aie.dma_bd" for o in blocks[at].operations) and chain:
+            return chain, None  # `aie.end`: the chain ends here
+        seen[at] = len(chain)
+        descriptor, at = build(blocks[at], line)
         chain.append(descriptor)
-    if at != first:
-        raise AieFault("syntax", f"descriptors that come round to {at}, not {first}", line=line)
-    return chain
+        if not at:
+            return chain, None
+    return chain, seen[at]
 
 
-def _block(device: Device, block: list[Operation], line: int) -> tuple[Descriptor, str]:
-    numbers: dict[str, int] = {}
-    locks: dict[str, tuple[Lock, int]] = {}
-    descriptor: Descriptor | None = None
+def _block(
+    device: Device, tile: Tile, block: Block, scope: Mapping[str, object], line: int, pad: int = 0
+) -> tuple[Descriptor, str]:
+    """A descriptor between what it acquires and what it releases, and the block that follows."""
+    local = dict(scope)
+    found: dict[str, Any] = {}
     following = ""
-    for op in block:
+
+    def once(what: str, value: Any, at: int) -> None:
+        if what in found:
+            raise AieFault("descriptors", f"two {what}s in one block", line=at)
+        found[what] = value
+
+    for op in block.operations:
         match op.name:
             case "arith.constant":
-                numbers[op.results[0]] = int(op.match(r"(-?\d+) : i32")[1])
+                local[op.results[0]] = op.attributes["value"]
             case "aie.use_lock":
-                lock, action, amount = _use(device, op, numbers)
-                locks["release" if action == "Release" else "acquire"] = (lock, amount)
+                lock, action, amount = use_lock(op, tile, local, dma=True)
+                if action == "Release":
+                    once("release", (lock, amount), op.line)
+                else:
+                    once("acquire", (lock, amount, action == "Acquire"), op.line)
             case "aie.dma_bd":
-                descriptor = _descriptor(device, op)
+                once("descriptor", descriptor_of(op, tile, local, pad), op.line)
+            case "aie.dma_bd_packet":
+                once("packet", (op.integer("packet_id"), op.integer("packet_type")), op.line)
             case "aie.next_bd":
-                following = op.match(r"(\^\w+)")[1]
+                following = op.successors[0][0]
+            case "aie.end" | "aie.buffer" | "aie.lock":
+                pass
             case _:
                 raise AieFault("syntax", f"{op.name} in a DMA's program", line=op.line)
-    if descriptor is None or not following:
-        raise AieFault("syntax", "a block without a descriptor or what follows it", line=line)
-    descriptor.acquire, descriptor.release = locks.get("acquire"), locks.get("release")
+    if "descriptor" not in found:
+        raise AieFault("syntax", "a block without a descriptor", line=line)
+    descriptor: Descriptor = found["descriptor"]
+    descriptor.acquire, descriptor.release = found.get("acquire"), found.get("release")
+    if "packet" in found:
+        descriptor.packet, descriptor.packet_type = found["packet"]
     return descriptor, following
 
 
-def _use(device: Device, op: Operation, numbers: dict[str, int]) -> tuple[Lock, str, int]:
-    found = op.match(_USE)
-    lock = device.values.get(found[1])
+def use_lock(
+    op: Operation, tile: Tile, scope: Mapping[str, object], *, dma: bool
+) -> tuple[Lock, str, int]:
+    """The lock, the action and the amount of `aie.use_lock` where the amount is known."""
+    lock = scope.get(op.operands[0])
     if not isinstance(lock, Lock):
-        raise AieFault("symbol", f"{found[1]} is no lock", line=op.line)
-    amount = numbers[found[3]] if found[3] in numbers else int(found[3])
-    return lock, found[2], amount
+        raise AieFault("symbol", f"{op.operands[0]} is no lock", line=op.line)
+    action = op.text("action")
+    if action not in ACTIONS:
+        raise AieFault("syntax", f"a lock is not used by {action}", line=op.line)
+    check_reach(tile, lock.tile, f"lock {lock.name}", op.line, dma=dma)
+    return lock, action, known(op.attributes.get("value", Number(1)), scope, op.line)
 
 
-def _descriptor(device: Device, op: Operation) -> Descriptor:
-    found = op.match(r"\((%\w+) : [^)]*\)\s*\{(.*)\}")
-    memory = device.values.get(found[1])
+def check_reach(tile: Tile, other: Tile | None, what: str, line: int, *, dma: bool) -> None:
+    """AieFault where a tile cannot use what another has."""
+    if other is not None and not reaches(tile, other, dma=dma):
+        text = f"{what} of tile {other[0]}, {other[1]} is used from tile {tile[0]}, {tile[1]}"
+        raise AieFault("reach", text, line=line)
+
+
+def known(value: Any, scope: Mapping[str, object], line: int) -> int:
+    """An integer that is written or comes from a value of the scope."""
+    found = scope.get(str(value)) if isinstance(value, Use) else value
+    if isinstance(found, Number):
+        found = found.value
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise AieFault("symbol", f"{value} is no number that is known", line=line)
+    return found
+
+
+def descriptor_of(
+    op: Operation, tile: Tile, scope: Mapping[str, object], pad: int = 0
+) -> Descriptor:
+    """`aie.dma_bd`."""
+    memory = scope.get(op.operands[0])
     if not isinstance(memory, Memory):
-        raise AieFault("symbol", f"{found[1]} is no buffer", line=op.line)
-    length, offset = (int((op.attribute(n) or "0").split(":")[0]) for n in ("len", "offset"))
-    loops = re.search(r"bd_dim_layout_array\[(.*?)\]", found[2])
-    return Descriptor(memory, offset, length, strided(loops[1]) if loops else (), line=op.line)
+        raise AieFault("symbol", f"{op.operands[0]} is no buffer", line=op.line)
+    check_reach(tile, memory.tile, f"buffer {memory.name}", op.line, dma=True)
+    offset = known(op.attributes.get("offset", Number(0)), scope, op.line)
+    dims = [
+        {key: Number(known(entry[key], scope, op.line)) for key in ("size", "stride")}
+        for entry in op.fields("dimensions") or ()
+    ]
+    loops = loops_of(dims, op.line)
+    iteration = _iteration(op.fields("iteration"))
+    if len(loops) > kind_of_tile(tile, op.line).dims:
+        (size, stride), *rest = loops
+        iteration, loops = (size, stride, 0) if size > 1 else None, tuple(rest)
+    pads = pads_of(op.fields("pad_dimensions"), op.line)
+    whole = memory.count if not loops else _size(loops)
+    length = known(op.attributes.get("len", Number(whole)), scope, op.line)
+    made = Descriptor(memory, offset, length, loops, line=op.line, pads=pads, iteration=iteration)
+    made.pad_value = op.integer("pad_value", pad) & 0xFFFFFFFF
+    made.number = op.integer("bd_id") if "bd_id" in op.attributes else None
+    if (packet := op.fields("packet")) is not None:
+        made.packet, made.packet_type = packet_of(packet)
+    return made
+
+
+def packet_of(fields: Mapping[str, Any]) -> tuple[int, int]:
+    """The number and the type of a packet."""
+    numbers = [fields.get(name, Number(0)).value for name in ("pkt_id", "pkt_type")]
+    return int(numbers[0]), int(numbers[1])
+
+
+def _iteration(found: Any) -> tuple[int, int, int] | None:
+    if found is None:
+        return None
+    size, stride, current = (
+        int(found[name].value) if name in found else 0 for name in ("size", "stride", "current")
+    )
+    return size, stride, current
+
+
+def _size(loops: Sequence[tuple[int, int]]) -> int:
+    total = 1
+    for size, _ in loops:
+        total *= size
+    return total
+
+
+def declare_flows(device: Device, operations: Sequence[Operation]) -> None:
+    """Flows from one channel are one stream to several."""
+    targets: dict[Channel, list[Channel]] = {}
+    for op in operations:
+        ends = [
+            _end(device, op, number, direction, side)
+            for number, direction, side in ((0, "MM2S", "source"), (1, "S2MM", "dest"))
+        ]
+        source, target = ends
+        if source is not None and target is not None:
+            targets.setdefault(source, []).append(target)
+    for source, consumers in targets.items():
+        device.flow(source.name, source, consumers)
+
+
+def _end(device: Device, op: Operation, number: int, direction: str, side: str) -> Channel | None:
+    """The channel at an end of a flow; None where no DMA is."""
+    tile = device.tile(op.operands[number], op.line)
+    if op.text(f"{side}_bundle") != "DMA":
+        return None
+    return device.channel(tile, direction, op.line, op.integer(f"{side}_channel"))
+
+
+def declare_packets(device: Device, op: Operation) -> None:
+    """`aie.packet_flow(number) {...}`; those of traces and tokens carry no data."""
+    packet = op.integer("ID")
+    if not 0 <= packet < 32:
+        raise AieFault("packet", f"a flow of packets {packet}", line=op.line)
+    sources: list[Channel] = []
+    targets: list[Channel] = []
+    traced = False
+    for inner in op.body:
+        if inner.name == "aie.end":
+            continue
+        tile = device.tile(inner.operands[0], inner.line)
+        bundle = inner.text("bundle")
+        traced |= bundle == "Trace"
+        if bundle == "DMA":
+            sends = inner.name == "aie.packet_source"
+            direction = "MM2S" if sends else "S2MM"
+            channel = device.channel(tile, direction, inner.line, inner.integer("channel"))
+            (sources if sends else targets).append(channel)
+    if traced:
+        for target in targets:
+            target.traced = target.port is None
+    for source in sources:
+        if targets:
+            keeps = op.flag("keep_pkt_header")
+            device.packet_flow(packet, source, targets, op.line, keeps=keeps)
+            for target in targets:
+                target.traced = False
+
+
+def declare_allocation(device: Device, op: Operation) -> None:
+    """`aie.shim_dma_allocation @name(%tile, MM2S, 0)`; until 1.2 the column stood at the end."""
+    tile = device.tile(op.operands[0], op.line) if op.operands else (op.integer("col"), 0)
+    name = op.text("sym_name")
+    if name in device.host:
+        raise AieFault("symbol", f"@{name} is defined twice", line=op.line)
+    number = op.integer("channel_index")
+    device.host[name] = device.channel(tile, op.text("channel_dir"), op.line, number)
+    if (packet := op.fields("packet")) is not None:
+        device.packets[name] = packet_of(packet)[0]

@@ -10,7 +10,9 @@ LOCK_MOST = 63
 ITERATIONS, REPEATS = 64, 256
 CASCADE_WIDTH, CASCADE_DEPTH = 64, 4  # bytes of a vector between neighbours, and how many wait
 STREAM_WORDS = 4  # that a stream holds beyond what its consumer asked for
-COLUMNS = 8
+PACKET_WORDS = (
+    8  # the same of a packet's stream, as was measured (mlir-aie, DeadlockModel.md, 2026)
+)
 STACK = 1024
 INSTRUCTION = 16  # bytes that an operation takes of a core's program, at the most
 
@@ -39,12 +41,31 @@ COMPUTE = Kind(
     "compute", 64 << 10, 16 << 10, {"S2MM": 2, "MM2S": 2}, 16, 3, (1 << 14) - 1, 255, 1 << 13, 16
 )
 _ROWS = {0: SHIM, 1: MEMORY, 2: COMPUTE, 3: COMPUTE, 4: COMPUTE, 5: COMPUTE}
-DEVICES = ("npu2",)
+# Columns by device. npu1 is AIE2: the same tiles as AIE2P's, half as many columns.
+DEVICES = {
+    "npu1": 4,
+    **{f"npu1_{n}col": n for n in range(1, 5)},
+    "npu2": 8,
+    **{f"npu2_{n}col": n for n in range(1, 8)},
+}
 
 
 def kind_of(row: int) -> Kind | None:
     """The kind of the tiles of a row; None outside of the array."""
     return _ROWS.get(row)
+
+
+def reaches(tile: tuple[int, int], other: tuple[int, int], *, dma: bool) -> bool:
+    """Whether a tile uses memory and locks of another: a core of its own tile and those north, south
+    and west; a memory tile's DMA of the memory tiles east and west; a DMA else of its own.
+    """
+    if tile == other:
+        return True
+    apart = other[0] - tile[0], other[1] - tile[1]
+    kinds = kind_of(tile[1]), kind_of(other[1])
+    if dma:
+        return kinds == (MEMORY, MEMORY) and apart in ((1, 0), (-1, 0))
+    return kinds == (COMPUTE, COMPUTE) and apart in ((0, 1), (0, -1), (-1, 0))
 
 
 @dataclass(frozen=True, slots=True)

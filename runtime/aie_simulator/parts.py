@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import CASCADE_DEPTH, LOCK_MOST, STREAM_WORDS, WORD
+from dslc.runtime.aie_simulator.machine import CASCADE_DEPTH, LOCK_MOST, WORD
 from dslc.runtime.elements import Array, storage_dtype
 
 TYPES = {
@@ -21,6 +21,10 @@ TYPES = {
     "i32": "i32",
     "index": "i64",
     "i64": "i64",
+    "ui8": "u8",
+    "ui16": "u16",
+    "ui32": "u32",
+    "f16": "f16",
 }
 Tile = tuple[int, int]
 
@@ -39,8 +43,10 @@ class Memory:
     computed with as f32.
     """
 
-    def __init__(self, name: str, kind: str, data: Array, written: bool = False) -> None:
-        self.name, self.kind, self.data = name, kind, data
+    def __init__(
+        self, name: str, kind: str, data: Array, written: bool = False, tile: Tile | None = None
+    ) -> None:
+        self.name, self.kind, self.data, self.tile = name, kind, data, tile
         self.wide = np.dtype(np.float32) if kind == "bf16" else data.dtype
         self.count = len(data)
         self.mask = np.broadcast_to(True, (self.count,)) if written else np.zeros(self.count, bool)
@@ -134,6 +140,15 @@ class View(Memory):
         first, last = (self._at + n * self.data.dtype.itemsize for n in (at, at + lanes))
         self._memory.mark(np.arange(first // self._width, -(-last // self._width)))
 
+    def mark(self, places: Array) -> None:
+        """Elements are written by a DMA or a function."""
+        width = self.data.dtype.itemsize
+        first, last = (
+            self._at + int(places.min()) * width,
+            self._at + (int(places.max()) + 1) * width,
+        )
+        self._memory.mark(np.arange(first // self._width, -(-last // self._width)))
+
 
 @dataclass(slots=True, eq=False)
 class Lock:
@@ -142,6 +157,7 @@ class Lock:
     tile: Tile
     name: str
     value: int
+    number: int | None = None
     signal: Signal = field(init=False)
     initial: int = field(init=False)
 
@@ -162,6 +178,11 @@ class Lock:
         if not 0 <= self.value <= LOCK_MOST:
             raise AieFault("lock-value", f"lock {self.name} comes to {self.value}")
         engine.notify(self.signal)
+
+    def set(self, engine: Engine, value: int) -> None:
+        """The host writes the value."""
+        self.value = 0
+        self.release(engine, value)
 
 
 @dataclass(slots=True, eq=False)
@@ -219,63 +240,3 @@ def moving(words: int, host: HostMemory | None) -> Steps:
     host.active += 1
     yield words * host.cycles
     host.active -= 1
-
-
-@dataclass(slots=True, eq=False)
-class Port:
-    """A stream's end at one consumer: words that are on the way, and how many more are wanted."""
-
-    signal: Signal
-    queue: deque[Array] = field(default_factory=deque)
-    queued: int = 0
-    wanted: int = 0
-
-
-class Stream:
-    """From one DMA channel to one or more: the slowest consumer holds back all."""
-
-    def __init__(self, name: str, producer: str, consumers: tuple[str, ...]) -> None:
-        self.name = name
-        self.room = Signal(f"room in the stream {name}", consumers)
-        self.ports = {
-            c: Port(Signal(f"words from the stream {name}", (producer,))) for c in consumers
-        }
-
-    def push(self, engine: Engine, words: Array, host: HostMemory | None) -> Steps:
-        """Send words, one a cycle, or as fast as the host's memory gives them."""
-        at = 0
-        while at < len(words):
-            room = min(p.wanted + STREAM_WORDS - p.queued for p in self.ports.values())
-            if room <= 0:
-                yield self.room
-                continue
-            part = words[at : at + room]
-            yield from moving(len(part), host)
-            for port in self.ports.values():
-                port.queue.append(part)
-                port.queued += len(part)
-                engine.notify(port.signal)
-            at += len(part)
-
-    def pull(self, engine: Engine, consumer: str, count: int) -> Steps:
-        """Receive so many words; they are in `received` after."""
-        port = self.ports[consumer]
-        port.wanted += count
-        engine.notify(self.room)
-        while port.queued < count:
-            yield port.signal
-
-    def take(self, consumer: str, count: int) -> Array:
-        """The words that were pulled."""
-        port = self.ports[consumer]
-        parts, rest = [], count
-        while rest:
-            part = port.queue.popleft()
-            if len(part) > rest:
-                port.queue.appendleft(part[rest:])
-                part = part[:rest]
-            parts.append(part)
-            rest -= len(part)
-        port.queued -= count
-        port.wanted -= count
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]

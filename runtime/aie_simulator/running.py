@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 from dslc.runtime.aie_simulator.configuration import Totals
+from dslc.runtime.aie_simulator.cores.calls import Functions
 from dslc.runtime.aie_simulator.engine import Engine, Process, wait_graph
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.machine import RATES, WORD
 from dslc.runtime.aie_simulator.module import load
 from dslc.runtime.aie_simulator.parts import Memory, element_type
-from dslc.runtime.aie_simulator.sequence import HostSequence, types_of
+from dslc.runtime.aie_simulator.reader import faults
+from dslc.runtime.aie_simulator.sequence import Argument, HostSequence, arguments_of
 from dslc.runtime.elements import Array
 
 
@@ -40,28 +42,58 @@ class Run:
         return self.cycles / RATES.clock * 1e6
 
 
+def blank_arguments(
+    text: str, device: str | None = None, sequence: str | None = None
+) -> dict[str, Array]:
+    """Arrays of zeros for the arguments of a module's sequence, by name; a number has the shape ()."""
+    with faults():
+        dispatch = load(text, device, sequence).dispatch
+        return {
+            a.name.removeprefix("%"): np.zeros(a.shape, element_type(a.kind, dispatch.line))
+            for a in arguments_of(dispatch)
+        }
+
+
 def simulate(
     text: str,
     arrays: Sequence[Array] | None,
     blank: Mapping[int, Array] | None = None,
     *,
     bfp16: bool = False,
+    device: str | None = None,
+    sequence: str | None = None,
+    functions: Functions | None = None,
 ) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
     `blank` marks, by an argument's number, elements that hold nothing yet (True): what is read of those
     before it is written is a fault. With `bfp16` products of bf16 round their operands to blocks that
-    share an exponent, as AIE2P's matrix unit does when it is told to be fast. AieFault where the module
-    breaks a rule of the machine. Without arrays nothing is computed: what remains are the waits, the
-    traffic and the times.
+    share an exponent, as AIE2P's matrix unit does when it is told to be fast. Where a module has
+    several sequences, `device` and `sequence` name the one that is dispatched; `functions` are those it
+    declares only, by name (cores/calls.py). AieFault where the module breaks a rule of the machine.
+    Without arrays nothing is computed: what remains are the waits, the traffic and the times.
     """
-    module = load(text)
+    with faults():
+        return _simulated(text, arrays, blank or {}, bfp16, device, sequence, functions)
+
+
+def _simulated(
+    text: str,
+    arrays: Sequence[Array] | None,
+    blank: Mapping[int, Array],
+    bfp16: bool,
+    device: str | None,
+    sequence: str | None,
+    functions: Functions | None,
+) -> Run:
+    module = load(text, device, sequence)
     engine, totals = Engine(), Totals()
     values = arrays is not None
     dispatch = module.dispatch
-    given = _blanks(types_of(dispatch), dispatch.line) if arrays is None else arrays
-    memories = _arguments(types_of(dispatch), given, blank or {}, dispatch.line)
-    host = HostSequence(module, engine, totals, values=values, bfp16=bfp16)
+    types = arguments_of(dispatch)
+    given = _blanks(types, dispatch.line) if arrays is None else arrays
+    memories = _arguments(types, given, blank, dispatch.line)
+    host = HostSequence(module, engine, totals, values=values, bfp16=bfp16, functions=functions)
     process = Process("the host", host.process(memories), server=False)
     engine.start(process)
     engine.run()
@@ -73,13 +105,13 @@ def simulate(
     return Run(engine.now, busy, spans, read, written, totals.memory, totals.configurations)
 
 
-def _blanks(types: list[tuple[str, int, str]], line: int) -> list[Array]:
+def _blanks(types: Sequence[Argument], line: int) -> list[Array]:
     """Arrays that take no memory."""
-    return [np.broadcast_to(np.zeros((), element_type(k, line)), (n,)) for _, n, k in types]
+    return [np.broadcast_to(np.zeros((), element_type(t.kind, line)), (t.count,)) for t in types]
 
 
 def _arguments(
-    types: list[tuple[str, int, str]],
+    types: Sequence[Argument],
     arrays: Sequence[Array],
     blank: Mapping[int, Array],
     line: int,
@@ -87,14 +119,16 @@ def _arguments(
     if len(types) != len(arrays):
         raise AieFault("argument", f"{len(arrays)} arrays for {len(types)} arguments", line=line)
     found = []
-    for number, ((name, count, kind), array) in enumerate(zip(types, arrays, strict=True)):
-        dtype: np.dtype[Any] = element_type(kind, line)
-        if array.size != count or array.dtype.itemsize != dtype.itemsize:
-            raise AieFault("argument", f"{name} is {array.size} of {array.dtype}", line=line)
+    for number, (own, array) in enumerate(zip(types, arrays, strict=True)):
+        dtype: np.dtype[Any] = element_type(own.kind, line)
+        if array.size != own.count or array.dtype.itemsize != dtype.itemsize:
+            given = f"{array.size} of {array.dtype}"
+            text = f"{own.name} is {own.count} of {own.kind}, not {given}"
+            raise AieFault("argument", text, line=line)
         if array.strides != (0,) and not array.flags.c_contiguous:
-            raise AieFault("argument", f"{name} is not contiguous", line=line)
+            raise AieFault("argument", f"{own.name} is not contiguous", line=line)
         flat = array if array.strides == (0,) else array.reshape(-1).view(dtype)
-        made = Memory(name, kind, flat, written=True)
+        made = Memory(own.name, own.kind, flat, written=True)
         if number in blank:
             made.forget(blank[number].reshape(-1))
         found.append(made)

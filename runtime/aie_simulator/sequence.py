@@ -1,33 +1,45 @@
-"""The host: what its sequences push to the shims' channels, what they wait for and configure."""
+"""The host: what its sequences configure and run, and the numbers that they compute with."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from dslc.runtime.aie_simulator.channels import Channel, Descriptor, HostTask, check_descriptor
+from dslc.compiler.mlir import Number
 from dslc.runtime.aie_simulator.configuration import Configuration, Totals
-from dslc.runtime.aie_simulator.device import Device, memref_of
+from dslc.runtime.aie_simulator.cores.calls import Functions
 from dslc.runtime.aie_simulator.engine import Engine, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import RATES, SHIM
-from dslc.runtime.aie_simulator.module import CONFIGURE, RUN, Module, sequences
-from dslc.runtime.aie_simulator.parts import HostMemory, Memory, Tile
-from dslc.runtime.aie_simulator.reader import Operation, integers
+from dslc.runtime.aie_simulator.machine import RATES
+from dslc.runtime.aie_simulator.module import CONFIGURE, LOAD, RUN, Module, sequences
+from dslc.runtime.aie_simulator.parts import HostMemory, Memory
+from dslc.runtime.aie_simulator.reader import Operation, elements_of
+from dslc.runtime.aie_simulator.transfers import Transfers
 
-_COPY = (
-    r"\((?P<array>%\w+)\s*\[(?P<offsets>[^\]]*)\]\s*\[(?P<sizes>[^\]]*)\]\s*\[(?P<strides>[^\]]*)\]\)"
-    r"\s*\{(?P<options>[^}]*)\}\s*:\s*(?P<type>.*)"
-)
-_RUN = r"@(?P<name>\w+)\s*\((?P<given>[^)]*)\)\s*:\s*\((?P<types>.*)\)"
-Types = list[tuple[str, int, str]]
+Values = dict[str, object]
 
 
-def types_of(sequence: Operation) -> Types:
-    """The arguments of a sequence: names, elements, element types."""
-    found = sequence.match(r"(?:@\w+\s*)?\((.*)\)")
-    parts = [p.partition(":") for p in found[1].split(",") if p.strip()]
-    return [(name.strip(), *memref_of(kind, sequence.line)) for name, _, kind in parts]
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a sequence: elements of a type, or one number that is no array."""
+
+    name: str
+    count: int
+    kind: str
+    shape: tuple[int, ...] = ()
+    is_scalar: bool = False
+
+
+def arguments_of(sequence: Operation) -> list[Argument]:
+    """The arguments of a sequence."""
+    found = []
+    for name, kind in sequence.regions[0][0].arguments:
+        if kind.kind == "memref":
+            found.append(Argument(name, *elements_of(kind, sequence.line), kind.shape))
+        else:
+            found.append(Argument(name, 1, kind.text, is_scalar=True))
+    return found
 
 
 class HostSequence:
@@ -41,141 +53,197 @@ class HostSequence:
         *,
         values: bool,
         bfp16: bool = False,
+        functions: Functions | None = None,
     ) -> None:
         self._module, self._engine, self._totals = module, engine, totals
-        self._values, self._bfp16 = values, bfp16
+        self._values, self._bfp16, self._functions = values, bfp16, functions
         self._shared = HostMemory(RATES.host)
+        self._now: Configuration | None = None
+        self._symbol = module.main
+        self._transfers: Transfers | None = None
 
     def process(self, memories: Sequence[Memory]) -> Steps:
         """One command after another."""
         dispatch = self._module.dispatch
         arguments = _bound(dispatch, memories)
-        if not self._module.configures:
-            now = self._configured(self._module.devices[self._module.main])
-            yield from Transfers(now.device, self._engine, self._values).process(
-                dispatch, arguments
-            )
-            yield from self._end(now)
-            return
-        for operation in dispatch.regions[0]:
-            if operation.name != CONFIGURE:
-                raise AieFault(
-                    "syntax", f"{operation.name} beside configurations", line=operation.line
-                )
-            yield from self._configure(operation, arguments)
+        loads = any(o.name == LOAD and "device_ref" in o.attributes for o in dispatch.body)
+        if not (self._module.configures or loads):
+            self._configure(self._module.main, dispatch.line)
+        yield from self._commands(dispatch.body, arguments)
+        yield from self._end()
 
-    def _configured(self, operation: Operation) -> Configuration:
-        return Configuration(
-            operation,
+    def _configure(self, symbol: str, line: int) -> Configuration:
+        device = self._module.device(symbol, line)
+        self._symbol = symbol
+        self._now = Configuration(
+            device,
             self._engine,
             self._shared,
             self._totals,
             values=self._values,
             bfp16=self._bfp16,
+            functions=self._functions,
+            beside=self._module.globals,
         )
+        self._transfers = Transfers(self._now.device, self._engine)
+        return self._now
 
-    def _configure(self, operation: Operation, arguments: Mapping[str, Memory]) -> Steps:
-        symbol = operation.match(r"@(\w+)")[1]
-        device = self._module.device(symbol, operation.line)
-        known = sequences(device)
-        now = self._configured(device)
-        yield now.cycles
-        for run in operation.regions[0]:
-            if run.name != RUN:
-                raise AieFault("syntax", f"{run.name} in a configuration", line=run.line)
-            found = run.match(_RUN)
-            if found["name"] not in known:
-                raise AieFault(
-                    "symbol", f"@{symbol} has no sequence @{found['name']}", line=run.line
-                )
-            names = [n.strip() for n in found["given"].split(",") if n.strip()]
-            if strange := [n for n in names if n not in arguments]:
-                raise AieFault("symbol", f"{strange[0]} is no argument", line=run.line)
-            own = _bound(known[found["name"]], [arguments[n] for n in names], run.line)
-            transfers = Transfers(now.device, self._engine, self._values)
-            yield from transfers.process(known[found["name"]], own)
-            now.check_quiet(run.line)
-        yield from self._end(now)
+    def _end(self) -> Steps:
+        if self._now is not None:
+            yield self._engine.idle
+            self._now.end(self._engine)
+            self._now = self._transfers = None
 
-    def _end(self, now: Configuration) -> Steps:
-        yield self._engine.idle
-        now.end(self._engine)
-
-
-def _bound(
-    sequence: Operation, memories: Sequence[Memory], line: int | None = None
-) -> dict[str, Memory]:
-    """The arguments of a sequence by name; AieFault where they are not of its types."""
-    types = types_of(sequence)
-    line = sequence.line if line is None else line
-    if len(types) != len(memories):
-        raise AieFault("argument", f"{len(memories)} arguments for {len(types)}", line=line)
-    for (name, count, kind), memory in zip(types, memories, strict=True):
-        if (memory.count, memory.kind) != (count, kind):
-            text = f"{name} is {count} of {kind}, {memory.name} {memory.count} of {memory.kind}"
-            raise AieFault("argument", text, line=line)
-    return {name: memory for (name, _, _), memory in zip(types, memories, strict=True)}
-
-
-class Transfers:
-    """A sequence of a configured device: tasks that are pushed, and waits for them."""
-
-    def __init__(self, device: Device, engine: Engine, values: bool) -> None:
-        self._device, self._engine, self._values = device, engine, values
-        self._tasks: dict[tuple[Tile, int], HostTask] = {}
-
-    def process(self, sequence: Operation, arguments: Mapping[str, Memory]) -> Steps:
-        """One command after another."""
-        for operation in sequence.regions[0]:
-            yield float(RATES.issue)
-            match operation.name:
-                case "aiex.npu.dma_memcpy_nd":
-                    self._copy(operation, arguments)
-                case "aiex.npu.dma_wait":
-                    found = operation.match(r"\{\s*symbol = @(\w+)\s*\}")
-                    yield from self._wait(self._channel(found[1], operation.line))
+    def _commands(self, operations: Sequence[Operation], values: Values) -> Steps:
+        for op in operations:
+            match op.name:
+                case name if name == CONFIGURE:
+                    yield from self._end()
+                    yield self._configure(op.text("symbol"), op.line).cycles
+                    for inner in op.body:
+                        if inner.name not in (RUN, "aie.end"):
+                            text = f"{inner.name} in a configuration"
+                            raise AieFault("syntax", text, line=inner.line)
+                    yield from self._commands(op.body, values)
+                    yield from self._end()
+                case name if name == RUN:
+                    yield from self._run(op, values)
+                case name if name == LOAD:
+                    if "device_ref" in op.attributes:
+                        yield from self._end()
+                        yield self._configure(op.text("device_ref"), op.line).cycles
+                    elif len(self._module.devices) > 1:
+                        raise AieFault("configuration", "which device is loaded?", line=op.line)
+                case "scf.for":
+                    yield from self._loop(op, values)
+                case "scf.if":
+                    yield from self._branch(op, values)
+                case "aie.end" | "scf.yield" | "aiex.npu.preempt" | "func.return" | "return":
+                    pass
+                case name if name.partition(".")[0] in ("arith", "memref"):
+                    self._value(op, values)
+                case _ if self._transfers is None:
+                    raise AieFault("syntax", f"{op.name} beside configurations", line=op.line)
                 case _:
-                    raise AieFault("syntax", f"{operation.name} in a sequence", line=operation.line)
+                    yield float(RATES.issue)
+                    yield from self._transfers.command(op, values)
 
-    def _channel(self, name: str, line: int) -> Channel:
-        if name not in self._device.host:
-            raise AieFault("symbol", f"@{name} has no end in a shim tile", line=line)
-        return self._device.host[name]
+    def _run(self, op: Operation, values: Values) -> Steps:
+        if self._now is None:
+            raise AieFault("syntax", f"{op.name} beside configurations", line=op.line)
+        known = sequences(self._module.devices[self._symbol])
+        name = op.text("runtime_sequence_symbol")
+        if name not in known:
+            text = f"@{self._symbol} has no sequence @{name}"
+            raise AieFault("symbol", text, line=op.line)
+        if strange := [n for n in op.operands if not isinstance(values.get(n), Memory)]:
+            raise AieFault("symbol", f"{strange[0]} is no argument", line=op.line)
+        given = [values[n] for n in op.operands]
+        own = _bound(known[name], [m for m in given if isinstance(m, Memory)], op.line)
+        yield from self._commands(known[name].body, own)
+        self._now.check_quiet(op.line)
 
-    def _copy(self, operation: Operation, arguments: Mapping[str, Memory]) -> None:
-        found, line = operation.match(_COPY), operation.line
-        options = _options(found["options"])
-        channel = self._channel(options.get("metadata", "").lstrip("@"), line)
-        memory = arguments.get(found["array"])
-        if memory is None:
-            raise AieFault("symbol", f"{found['array']} is no argument", line=line)
-        sizes, strides = integers(found["sizes"]), integers(found["strides"])
-        offsets = integers(found["offsets"])
-        loops = tuple(zip(sizes, strides, strict=True))
-        start = sum(o * s for o, s in zip(offsets, strides, strict=True))
-        descriptor = Descriptor(memory, start, math.prod(sizes), loops, line=line)
-        number = int(options.get("id", "0").split(":")[0])
-        if not 0 <= number < SHIM.descriptors:
-            raise AieFault("descriptors", f"a shim tile has no descriptor {number}", line=line)
-        check_descriptor(descriptor, 0, task=True)
-        key = (channel.tile, number)
-        if key in self._tasks and not self._tasks[key].ended:
-            raise AieFault(
-                "descriptor-reuse",
-                f"descriptor {number} of tile {channel.tile[0]}, 0 is still in use",
-                line=line,
-            )
-        task = HostTask(descriptor, number, options.get("issue_token") == "true")
-        self._tasks[key] = task
-        channel.push(self._engine, task, line)
+    def _loop(self, op: Operation, values: Values) -> Steps:
+        start, stop, step = (number(values, n, op.line) for n in op.operands[:3])
+        (index, _), *carried = op.regions[0][0].arguments
+        for (name, _), given in zip(carried, op.operands[3:], strict=True):
+            values[name] = values.get(given)
+        if step < 1:
+            raise AieFault("operation", f"a loop in steps of {step}", line=op.line)
+        for turn in range(start, stop, step):
+            values[index] = turn
+            yield from self._commands(op.body, values)
+            found = [values.get(n) for n in op.body[-1].operands]
+            for (name, _), value in zip(carried, found, strict=True):
+                values[name] = value
+        for name, (inner, _) in zip(op.results, carried, strict=True):
+            values[name] = values.get(inner)
 
-    def _wait(self, channel: Channel) -> Steps:
-        while not channel.tokens:
-            channel.told.what = f"a token of {channel.name} ({len(channel.tasks)} tasks left)"
-            yield channel.told
-        channel.tokens -= 1
+    def _branch(self, op: Operation, values: Values) -> Steps:
+        taken = op.regions[0 if number(values, op.operands[0], op.line) else 1]
+        body = taken[0].operations if taken else []
+        yield from self._commands(body, values)
+        for name, given in zip(op.results, body[-1].operands if body else (), strict=True):
+            values[name] = values.get(given)
+
+    def _value(self, op: Operation, values: Values) -> None:
+        """A number, or another name for an array."""
+        word = op.name.partition(".")[2]
+        if op.name == "memref.get_global":
+            assert self._now is not None
+            values[op.results[0]] = self._now.constant(op)
+        elif op.name.startswith("memref."):
+            if word not in ("assume_alignment", "cast", "collapse_shape", "expand_shape"):
+                raise AieFault("syntax", f"{op.name} in a sequence", line=op.line)
+            for name in op.results:
+                values[name] = values.get(op.operands[0])
+        elif word == "constant":
+            value = op.attributes["value"]
+            values[op.results[0]] = int(value.value if isinstance(value, Number) else value)
+        else:
+            given = [number(values, n, op.line) for n in op.operands]
+            values[op.results[0]] = _computed(op, word, given)
 
 
-def _options(text: str) -> Mapping[str, str]:
-    pairs = (part.partition("=") for part in text.split(","))
-    return {name.strip(): value.strip() for name, _, value in pairs}
+def _computed(op: Operation, word: str, given: list[int]) -> int:
+    if word in ("index_cast", "index_castui", "extsi", "extui", "trunci"):
+        return given[0]
+    if word == "select":
+        return given[1] if given[0] else given[2]
+    x, y = given
+    if word == "cmpi":
+        predicate = op.text("predicate")
+        order = predicate if predicate in ("eq", "ne") else predicate[1:]
+        return int(
+            {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[
+                order
+            ]
+        )
+    if word in ("divsi", "divui", "remsi", "remui", "ceildivsi", "floordivsi") and y == 0:
+        raise AieFault("operation", "a division by zero", line=op.line)
+    table: Mapping[str, Any] = {
+        "addi": lambda: x + y,
+        "subi": lambda: x - y,
+        "muli": lambda: x * y,
+        "divui": lambda: x // y,
+        "remui": lambda: x % y,
+        "floordivsi": lambda: x // y,
+        "divsi": lambda: abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1),
+        "remsi": lambda: abs(x) % abs(y) * (1 if x >= 0 else -1),
+        "ceildivsi": lambda: -(-x // y),
+        "minsi": lambda: min(x, y),
+        "maxsi": lambda: max(x, y),
+        "andi": lambda: x & y,
+        "ori": lambda: x | y,
+        "xori": lambda: x ^ y,
+        "shli": lambda: x << y,
+        "shrsi": lambda: x >> y,
+        "shrui": lambda: x >> y,
+    }
+    if word not in table:
+        raise AieFault("syntax", f"{op.name} in a sequence", line=op.line)
+    return int(table[word]())
+
+
+def number(values: Mapping[str, object], name: str, line: int) -> int:
+    """The integer of a value."""
+    found = values.get(name)
+    if not isinstance(found, int):
+        raise AieFault("symbol", f"{name} is no number that is known", line=line)
+    return found
+
+
+def _bound(sequence: Operation, memories: Sequence[Memory], line: int | None = None) -> Values:
+    """The arguments of a sequence by name; AieFault where they are not of its types."""
+    arguments = arguments_of(sequence)
+    line = sequence.line if line is None else line
+    if len(arguments) != len(memories):
+        raise AieFault("argument", f"{len(memories)} arguments for {len(arguments)}", line=line)
+    found: Values = {}
+    for own, memory in zip(arguments, memories, strict=True):
+        if (memory.count, memory.kind) != (own.count, own.kind):
+            given = f"{memory.name} {memory.count} of {memory.kind}"
+            text = f"{own.name} is {own.count} of {own.kind}, {given}"
+            raise AieFault("argument", text, line=line)
+        found[own.name] = int(memory.data[0]) if own.is_scalar else memory
+    return found

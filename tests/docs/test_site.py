@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 
@@ -16,3 +17,14 @@ def test_the_navigation_has_every_page_once() -> None:
     pages = {p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")}
     assert len(listed) == len(set(listed))
     assert set(listed) == {page for page in pages if not page.startswith("decisions/")}
+
+
+def test_the_reference_names_what_there_is() -> None:
+    names = [
+        name
+        for page in (DOCS / "reference").glob("*.md")
+        for name in re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.M)
+    ]
+    assert names
+    for name in names:
+        assert pkgutil.resolve_name(name).__doc__, name

@@ -55,3 +55,40 @@ def test_a_path_is_one_word_whatever_it_holds(
     line = next(line for line in text.splitlines() if "dslc package" in line)
     command = json.loads(line.strip().removeprefix("- ").removeprefix("run: "))
     assert shlex.split(command) == ["dslc", "package", name, "-o", "build/rows.dslc"]
+
+
+def test_actions_are_named_by_their_commits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ci", "github", str(write_spec(tmp_path, ["interp"]))]) == 0
+    used = re.findall(r"uses: (\S+)", capsys.readouterr().out)
+    assert len(used) == 5
+    assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", name) for name in used)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [".", "dist/dslc-1.whl", "dslc==2.0"],
+)
+def test_where_dslc_comes_from(
+    tmp_path: Path, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = write_spec(tmp_path, ["cuda:sm_80"])
+    assert run(["ci", "gitlab", str(spec), "--dslc", source]) == 0
+    line = next(row for row in capsys.readouterr().out.splitlines() if "pip install" in row)
+    command = json.loads(line.strip().removeprefix("- "))
+    name, comparison, version = source.partition("==")
+    assert shlex.split(command) == ["pip", "install", f"{name}[cuda]{comparison}{version}"]
+
+
+def test_paths_begin_at_the_top_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    write_spec(tmp_path / "kernels", ["interp"])
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert run(["ci", "gitlab", "../kernels/rows.toml"]) == 0
+    text = capsys.readouterr().out
+    assert "dslc package kernels/rows.toml" in text
+    assert "dslc check kernels/" in text

@@ -46,6 +46,7 @@ def capabilities(processor: Processor) -> Capabilities:
         found |= {(32, 8)}
     return Capabilities(
         f16_converts="f16c" in features,
+        masked_bits=8 if "avx512bw" in features else 32,
         scales="avx512f" in features,
         multishifts="avx512vbmi" in features,
         vector_bits=processor.vector_bits,

@@ -37,6 +37,7 @@ from dslc.compiler.vector.values import Operand
 if TYPE_CHECKING:
     from dslc.codegen.cpu.emission import Emission
 
+_AHEAD = 1  # iterations between a prefetch and the load
 _DEEPEST = 1 << 16
 """Elements of k after which sums of bytes are still below 2^31: 255 * 128 * 2^16 is."""
 
@@ -179,6 +180,7 @@ def _summed(
             sweep.begin_iteration(e, first + at)
             words = words_of(e, job, None, (), number, x, Linear())
             here = at.scale(rows.padded)
+            e.ahead = ahead_of(at)
             loop.yields = tuple(
                 tiles.multiply(
                     e,
@@ -193,6 +195,7 @@ def _summed(
                     panel=False,
                 )
             )
+            e.ahead = None
         sums = loop.results
     tiles.store(e, unit, shape, home, y, x, sums)
 
@@ -222,9 +225,11 @@ def _scaled(
         words = words_of(e, job, columns, (), number, x, at.scale(job.steps))
         start = tiles.begin(e, unit, shape, rows, y, at)
         here = at.scale(rows.padded)
+        e.ahead = ahead_of(at) if columns is None else None
         sums = tiles.multiply(
             e, unit, shape, start, rows, y, here, words, ex.index(job.steps), panel=not job.direct
         )
+        e.ahead = None
         for value, held in ((job.dot.out, sums), (inner, loop.carried)):
             e.settle(value, tiles.in_registers(unit, shape, (), y, x, held))
         loop.yields = tuple(e.pull(yielded, chunk_of(job, (), y, x, r, c)) for r, c in shape.places)
@@ -232,3 +237,14 @@ def _scaled(
             del e.homes[value]
         e.forget()
     tiles.store(e, unit, shape, home, y, x, loop.results)
+
+
+def ahead_of(iteration: Linear) -> tuple[ex.Var, int] | None:
+    """What prefetches are for: the iteration that follows, where there is a loop over them.
+
+    Tiles of packed weights lie apart, so that the CPU's own prefetching begins anew at each.
+    """
+    for atom in iteration.terms:
+        if isinstance(atom, ex.Var):
+            return atom, _AHEAD
+    return None

@@ -92,9 +92,11 @@ def order(shape: tuple[int, ...], dtype: DType, columns: int = 4) -> Layout | No
     together = 8 // dtype.bits if 8 % dtype.bits == 0 else 1
     if k % (2 * _DEPTH) or n % (columns * together):
         return None
+    across = Mode(n // (columns * together), 1, columns * together)
+    along = Mode(k // _DEPTH, 0, _DEPTH)
     modes = (
-        Mode(n // (columns * together), 1, columns * together),
-        Mode(k // _DEPTH, 0, _DEPTH),
+        # A register tile of words goes over all columns: one stream of memory.
+        *((across, along) if columns == _DEPTH else (along, across)),
         Mode(columns, 1, 1),
         Mode(_DEPTH, 0, 1),
         Mode(together, 1, columns),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from dslc.compiler.diagnostics import Loc
-from dslc.compiler.dtypes import BOOL, INDEX, DType
+from dslc.compiler.dtypes import BOOL, I32, INDEX, DType
 from dslc.compiler.ir.expr import COMPARE_OPS
 from dslc.compiler.vector import instructions as ins
 from dslc.compiler.vector.atoms import ATOMS
@@ -16,6 +16,7 @@ from dslc.compiler.vector.function import Stmt
 from dslc.compiler.vector.types import POINTER, VectorType
 from dslc.compiler.vector.values import Constant, Operand, Register
 
+I8 = DType("i8", I32.kind, 8)
 Given: TypeAlias = Operand | int | float | bool
 
 
@@ -131,7 +132,11 @@ class RegisterBuilder:
         """A mask of as many first lanes as `count` says, a scalar of dtype index; all or none past the
         ends.
         """
-        return self.binary("lt", self.iota(lanes, INDEX), self.broadcast(count, lanes))
+        # Bytes where they do: one comparison makes the mask of a register of any of them.
+        narrow = I8 if lanes < 1 << 7 else I32
+        bounded = self.binary("max", self.binary("min", count, lanes), 0)
+        known = self.broadcast(self.convert(bounded, narrow), lanes)
+        return self.binary("lt", self.iota(lanes, narrow), known)
 
     def shuffle(self, x: Operand, indices: Sequence[int], y: Operand | None = None) -> Operand:
         """Lane i is lane indices[i] of x and then y."""

@@ -10,6 +10,7 @@ from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.legal.builder import LegalBuilder, Rule
 from dslc.compiler.vector.legal.containers import dtype_named
+from dslc.compiler.vector.legal.masks import masked_load, masked_store
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Constant, Operand, Register
 
@@ -62,33 +63,9 @@ def exchanged(
     return b.bitcast(results[0], bits.of(held))
 
 
-def _load(b: LegalBuilder, i: mem.Load) -> Operand | None:
-    """A scalar with a mask is a branch."""
-    if i.mask is None or not isinstance(i.out.type, VectorType) or i.out.type.lanes is not None:
-        return None
-    type_ = i.out.type
-    fill = b.operand(0, type_) if i.fill is None else i.fill
-    (found,) = b.if_(
-        i.mask, lambda: [b.load(i.pointer, i.offset, type_, align=i.align)], lambda: [fill]
-    )
-    return found
-
-
-def _store(b: LegalBuilder, i: mem.Store) -> Operand | None:
-    if i.mask is None or not isinstance(i.value.type, VectorType) or i.value.type.lanes is not None:
-        return None
-
-    def stored() -> list[Operand]:
-        b.store(i.pointer, i.offset, i.value, align=i.align)
-        return []
-
-    b.if_(i.mask, stored)
-    return i.value
-
-
 MEMORY_RULES: Mapping[type[Any], Rule] = {
-    mem.Load: _load,
-    mem.Store: _store,
+    mem.Load: masked_load,
+    mem.Store: masked_store,
     mem.LoadStrided: _load_strided,
     mem.StoreStrided: _store_strided,
 }

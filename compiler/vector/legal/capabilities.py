@@ -12,6 +12,7 @@ class Capabilities:
 
     Every machine adds products with one rounding, and takes vectors of any lanes apart itself.
     `f16_converts` says that an instruction makes f32 of f16, so that other floats go that way too,
+    Elements of `masked_bits` and more are loaded and stored under masks.
     `scales` and `multishifts` that there are `scale` and `multishift` of vectors of `vector_bits`,
     which are as wide as its registers.
     `atoms` are the dot-accumulate atoms, each with the lanes of sums that one instruction takes, the
@@ -19,6 +20,7 @@ class Capabilities:
     """
 
     f16_converts: bool = False
+    masked_bits: int = 128
     scales: bool = False
     multishifts: bool = False
     vector_bits: int = 128

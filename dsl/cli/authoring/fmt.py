@@ -45,21 +45,21 @@ def command(files: tuple[Path, ...], check: bool, diff: bool) -> int:
         name = "<stdin>" if str(file) == "-" else str(file)
         try:
             text = sys.stdin.read() if str(file) == "-" else read_source(file)
-            made = format_tile(text, name)
+            formatted = format_tile(text, name)
         except DiagnosticError as failure:
             show(failure.diagnostics, session)
             wrong += failure.diagnostics
             continue
-        changed += made != text
+        changed += formatted != text
         if diff:
-            click.echo(_difference(text, made, name), nl=False, color=stdout_color())
+            click.echo(_difference(text, formatted, name), nl=False, color=stdout_color())
         elif check:
-            if made != text:
+            if formatted != text:
                 session.say(f"would be written anew: {name}")
         elif str(file) == "-":
-            click.echo(made, nl=False)
-        elif made != text:
-            file.write_text(made, encoding="utf-8", newline="\n")
+            click.echo(formatted, nl=False)
+        elif formatted != text:
+            file.write_text(formatted, encoding="utf-8", newline="\n")
             session.say(f"written: {name}")
     if wrong:
         return exit_code(wrong)

@@ -82,23 +82,25 @@ def command(
     library = options.library(file)
     kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
-    made = [] if unaligned and emit else [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    specializations = (
+        [] if unaligned and emit else [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    )
     if unaligned:
-        made += [
+        specializations += [
             k.specialize_for({}, _own(k, config, kernels), unaligned=_tensors(k)) for k in kernels
         ]
-    for one in made:
+    for one in specializations:
         current().note(repr(one), level=1)
-    if emit and (binaries := [b for m in made if (b := m.binary(emit)) is not None]):
+    if emit and (binaries := [b for m in specializations if (b := m.binary(emit)) is not None]):
         _write_binary(binaries, emit, output)
         return ExitCode.OK
     if emit:
         joined = one_header if emit == "header" else one_file
-        _write(joined([m.source(emit) for m in made]), output)
+        _write(joined([m.source(emit) for m in specializations]), output)
         return ExitCode.OK
     folder = output or Path(file.with_suffix(".dslc").name)
-    library.save(folder, made)
-    names = ", ".join(dict.fromkeys(m.name for m in made))
+    library.save(folder, specializations)
+    names = ", ".join(dict.fromkeys(m.name for m in specializations))
     current().say(f"{folder}: {names} for {library.target}")
     return ExitCode.OK
 

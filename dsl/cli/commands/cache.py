@@ -56,12 +56,12 @@ def show_dir() -> None:
 @session_options
 def ls() -> None:
     """List the entries, the one used last first."""
-    from dslc.cli.tables.table import print_table, size_text
+    from dslc.cli.tables.table import is_json, print_table, size_text
 
     rows = [(e.key[:12], size_text(e.size), _age(e.used), *_names(e)) for e in _cache().ls()]
     if rows:
         print_table(("key", "size", "used", "kernel", "target"), rows, right=(1, 2))
-    else:
+    elif not is_json():
         current().say("the cache is empty")
 
 
@@ -75,14 +75,14 @@ def show(key: str) -> None:
     from dslc.cli.tables.table import print_table, size_text
 
     cache = _cache()
-    found = [e for e in cache.ls() if e.key.startswith(key)]
-    if len(found) != 1:
-        many = f"{len(found)} entries begin" if found else "no entry begins"
+    entries = [e for e in cache.ls() if e.key.startswith(key)]
+    if len(entries) != 1:
+        many = f"{len(entries)} entries begin" if entries else "no entry begins"
         raise click.UsageError(f"{many} with {key!r}; `dslc cache ls` lists them")
-    entry = cache.get(found[0].key)
+    entry = cache.get(entries[0].key)
     if entry is None:  # refused: the cache has said why
-        raise click.UsageError(f"the entry {found[0].key[:12]} cannot be used")
-    click.echo(f"key   {found[0].key}\npath  {found[0].path}\n")
+        raise click.UsageError(f"the entry {entries[0].key[:12]} cannot be used")
+    click.echo(f"key   {entries[0].key}\npath  {entries[0].path}\n")
     click.echo(json.dumps(dict(entry.manifest), indent=2))
     click.echo()
     print_table(

@@ -69,18 +69,20 @@ def command(
     session = current()
     every: list[Diagnostic] = []
     for file in files:
-        found = _check(file, include, definitions)
-        if not any(d.severity is Severity.ERROR for d in found):
+        diagnostics = _check(file, include, definitions)
+        if not any(d.severity is Severity.ERROR for d in diagnostics):
             for target in targets:
-                found += [d for d in _lowered(file, include, definitions, target) if d not in found]
-        wrong = any(d.severity is Severity.ERROR for d in found)
-        every += found
+                diagnostics += [
+                    d for d in _lowered(file, include, definitions, target) if d not in diagnostics
+                ]
+        wrong = any(d.severity is Severity.ERROR for d in diagnostics)
+        every += diagnostics
         if session.diagnostics != "human":
             continue
-        show([d for d in found if d.severity is not Severity.NOTE], session)
+        show([d for d in diagnostics if d.severity is not Severity.NOTE], session)
         if not wrong:
             session.say(f"ok {file}")
-            for note in (d for d in found if d.severity is Severity.NOTE):
+            for note in (d for d in diagnostics if d.severity is Severity.NOTE):
                 session.note(f"   note: {note.message}")
     if session.diagnostics != "human":
         show(every, session)

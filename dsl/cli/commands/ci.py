@@ -25,17 +25,27 @@ dslc ci gitlab kernels.toml > .gitlab-ci.yml
     type=click.Path(path_type=Path),
     help="The job file; one that is there is not replaced.",
 )
+@click.option(
+    "--dslc",
+    "source",
+    metavar="WHERE",
+    help="What is installed there: a folder or a wheel of the repository, or a requirement of an "
+    "index (default: dslc of this version).",
+)
 @session_options
-def command(system: str, spec: Path, output: Path | None) -> int:
+def command(system: str, spec: Path, output: Path | None, source: str | None) -> int:
     """Write a job that builds the package of SPEC without any accelerator, checks and pins it.
 
-    The compile cache is kept between runs. Serving processes set DSLC_JIT=error, so that nothing is
-    compiled where the package should have it.
+    It checks the sources, verifies the numbers of kernels whose dims the specification tells, and on
+    GitHub attests who built the package. Actions are named by their commits. The compile cache is kept
+    between runs. Serving processes set DSLC_JIT=error, so that nothing is compiled where the package
+    should have it.
     """
     from dslc.packaging.jobs import Job
     from dslc.packaging.spec import read_spec
 
-    text = Job(read_spec(spec), PurePosixPath(spec.as_posix()), dslc.__version__).text(
+    where = source or f"dslc=={dslc.__version__}"
+    text = Job(read_spec(spec), _in_repository(spec), where).text(
         "github" if system == "github" else "gitlab"
     )
     if output is None:
@@ -49,3 +59,10 @@ def command(system: str, spec: Path, output: Path | None) -> int:
         raise click.UsageError(f"{output} exists; remove it first, or print to another") from None
     current().say(f"wrote {output}")
     return ExitCode.OK
+
+
+def _in_repository(spec: Path) -> PurePosixPath:
+    """The specification's path from the top of its repository, where a job runs; else as given."""
+    folder = spec.resolve().parent
+    root = next((f for f in (folder, *folder.parents) if (f / ".git").exists()), None)
+    return PurePosixPath((spec.resolve().relative_to(root) if root else spec).as_posix())

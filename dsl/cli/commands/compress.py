@@ -124,11 +124,13 @@ def _compress(tensors: SafeTensors, plan: Plan, calibration: Path | None, target
 
     inputs = _calibration(calibration) if calibration is not None else None
     with shown_progress("compressing") as progress:
-        made, found = compress_model(tensors, plan, inputs, progress)
+        compressed, layers = compress_model(tensors, plan, inputs, progress)
     record = {"ratio": plan.ratio, "block": plan.block, "alpha": plan.alpha}
     record["calibrated"] = inputs is not None
-    write_safetensors(target, made, {**tensors.metadata, "dslc.compress": json.dumps(record)})
-    _report(found, sum(t.nbytes for t in tensors.values()), sum(t.nbytes for t in made.values()))
+    write_safetensors(target, compressed, {**tensors.metadata, "dslc.compress": json.dumps(record)})
+    _report(
+        layers, sum(t.nbytes for t in tensors.values()), sum(t.nbytes for t in compressed.values())
+    )
 
 
 def _merge(
@@ -143,10 +145,10 @@ def _merge(
     config = None if scale is not None else _adapter_config(path.with_name(_CONFIG))
     adapters = read_adapters(read_safetensors(path), config, scale)
     with shown_progress("merging") as progress:
-        made, found = merge_adapters(tensors, adapters, in_first, progress)
-    record = json.dumps({m.name: m.rank for m in found})
-    write_safetensors(target, made, {**tensors.metadata, "dslc.lora": record})
-    _report_merged(found)
+        merged, changes = merge_adapters(tensors, adapters, in_first, progress)
+    record = json.dumps({m.name: m.rank for m in changes})
+    write_safetensors(target, merged, {**tensors.metadata, "dslc.lora": record})
+    _report_merged(changes)
 
 
 def _adapter_config(path: Path) -> dict[str, Any] | None:
@@ -154,14 +156,14 @@ def _adapter_config(path: Path) -> dict[str, Any] | None:
     from dslc.compiler.diagnostics import error
 
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as problem:
         raise error("DSL0799", f"{path} cannot be read: {problem}") from None
-    if not isinstance(found, dict):
+    if not isinstance(config, dict):
         raise error("DSL0799", f"{path} is not a JSON object")
-    return found
+    return config
 
 
 def _calibration(path: Path) -> Any:
@@ -170,10 +172,12 @@ def _calibration(path: Path) -> Any:
     from dslc.compiler.diagnostics import error
 
     try:
-        found = np.load(path, allow_pickle=False)
+        loaded = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as problem:
         raise error("DSL0798", f"{path} is no file of arrays: {problem}") from None
-    return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+    return (
+        loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+    )
 
 
 def _report(layers: list[Layer], before: int, after: int) -> None:

@@ -81,10 +81,10 @@ def command() -> int:
 def _python() -> Iterator[Finding]:
     place = str(Path(dslc.__file__).resolve().parent)
     yield Finding("dslc", "ok", f"{dslc.__version__} at {place}")
-    right = (3, 11) <= sys.version_info < (3, 14)
+    right = sys.version_info >= (3, 11)
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     yield Finding(
-        "Python", "ok" if right else "missing", detail if right else f"{detail}; 3.11 to 3.13"
+        "Python", "ok" if right else "missing", detail if right else f"{detail}; 3.11 or later"
     )
 
 
@@ -110,10 +110,10 @@ def _packages() -> Iterator[Finding]:
         if extra_name in ("all", "dev"):
             continue
         absent = [n for n in names if _version(n) is None]
-        found = ", ".join(f"{n} {_version(n)}" for n in names)
+        versions = ", ".join(f"{n} {_version(n)}" for n in names)
         remedy = f"pip install 'dslc[{extra_name}]'  ({', '.join(absent)})"
         yield Finding(
-            f"extra {extra_name}", "absent" if absent else "ok", remedy if absent else found
+            f"extra {extra_name}", "absent" if absent else "ok", remedy if absent else versions
         )
 
 
@@ -126,8 +126,8 @@ def _version(name: str) -> str | None:
 
 def _tools() -> Iterator[Finding]:
     for tool in TOOLS:
-        found = next((path for n in tool.names if (path := shutil.which(n))), None)
-        state, detail = ("ok", found) if found else ("absent", tool.remedy)
+        path_of = next((path for n in tool.names if (path := shutil.which(n))), None)
+        state, detail = ("ok", path_of) if path_of else ("absent", tool.remedy)
         yield Finding(tool.names[0], state, f"{detail}  ({tool.purpose})")
 
 
@@ -179,8 +179,8 @@ def _arm() -> Iterator[Finding]:
         yield Finding("assembler", "absent", "pip install 'dslc[aarch64]'  (aarch64: building)")
     if is_host():
         features = host_features()
-        found = f"{', '.join(sorted(features))}: aarch64:{best_variant(VARIANTS, features)}"
-        yield Finding("Arm CPU", "ok", f"{found}  (aarch64: running)")
+        variant = f"{', '.join(sorted(features))}: aarch64:{best_variant(VARIANTS, features)}"
+        yield Finding("Arm CPU", "ok", f"{variant}  (aarch64: running)")
 
 
 def _cache() -> Iterator[Finding]:

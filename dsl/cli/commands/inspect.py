@@ -88,8 +88,8 @@ def _specialized(
     kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]
 ) -> tuple[Specialization, dict[str, int]]:
     every = dict.fromkeys(kernel.dims, DEFAULT_SIZE) | dict(sizes)
-    made = kernel.specialize_for(every, config)
-    return made, every | dict(made.fixed)
+    specialization = kernel.specialize_for(every, config)
+    return specialization, every | dict(specialization.fixed)
 
 
 def _show(
@@ -102,23 +102,26 @@ def _show(
     click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
     if kernel.doc:
         click.echo(f"  {kernel.doc.splitlines()[0]}")
-    made, every = _specialized(kernel, sizes, config)
+    specialization, every = _specialized(kernel, sizes, config)
     _line("dims", " ".join(f"{d}={every[d]}" for d in kernel.dims))
-    _line("fixed", " ".join(f"{d}={n}" for d, n in made.fixed.items()))
+    _line("fixed", " ".join(f"{d}={n}" for d, n in specialization.fixed.items()))
     for tune, values in kernel.tunes.items():
-        _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
+        _line(
+            f"tune {tune}",
+            f"{' | '.join(map(str, values))}   now {specialization.config.get(tune)}",
+        )
     if kernel.tunes:
         _line("choices", "as given" if config else _reason(kernel, every))
-    program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    found = kernel.origin.machine.inspection(made, program, every)
-    for label, text in found.lines:
+    program = parse_program(specialization.source(specialization.ir_stages[-1]), "<final>")
+    inspection = kernel.origin.machine.inspection(specialization, program, every)
+    for label, text in inspection.lines:
         _line(label, text)
-    if found.picture:
-        _indented(found.picture)
-    _draw(made, found.timeline, timeline)
-    if (prediction := prediction_of(made, program, every)) is not None:
+    if inspection.picture:
+        _indented(inspection.picture)
+    _draw(specialization, inspection.timeline, timeline)
+    if (prediction := prediction_of(specialization, program, every)) is not None:
         _indented(str(prediction))
-    _stages(made)
+    _stages(specialization)
     for text in (*work_tables(program, every), plan_table(program)):
         if text:
             _indented(text)

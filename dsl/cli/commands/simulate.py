@@ -1,38 +1,36 @@
-"""`dslc simulate`: a kernel in NKI that somebody has written, on the simulator of a NeuronCore."""
+"""`dslc simulate`: what somebody has written for a machine, on its simulator."""
 
 from __future__ import annotations
 
-import ast
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 from dslc.cli.pages import Documented
-from dslc.cli.session import ExitCode, current, session_options
-
-if TYPE_CHECKING:
-    import numpy as np
-    from dslc.runtime.nki_simulator import Run
+from dslc.cli.session import ExitCode, session_options
 
 _EXAMPLES = """
 dslc simulate add.py --entry add -i a="bf16[256, 512]" -i b="bf16[256, 512]"
 dslc simulate library/core/rope.py --entry rope -i x=x.npy -i cos=tables.npz:cos -t nki:trn3
 dslc simulate add.py --entry add -i a=a.npy -i b=b.npy --grid 2 --timeline run.svg
+dslc simulate aie.mlir -i in=in.npy -i scale=3 --output out.npz
+dslc simulate aie.mlir -i a=random -i b=random --functions kernels.py --timeline run.svg
+dslc simulate two.mlir --device design2 --sequence seq -i in=arrays.npz:x
 """
-_SHAPED = re.compile(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+_PYTHON = ("entry", "target", "grid")  # options of kernels in NKI
+_MODULES = ("device", "sequence", "functions", "bfp16")  # options of modules for NPUs
 
 
 @click.command("simulate", cls=Documented, examples=_EXAMPLES)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--entry", metavar="NAME", required=True, help="The function under nki.jit.")
+@click.option("--entry", metavar="NAME", help="NKI: the function under nki.jit.")
 @click.option(
     "-i",
     "--input",
     "inputs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter: file.npy, file.npz:KEY, random as DTYPE[SIZES], or a literal. Repeatable.",
+    help="A parameter: file.npy, file.npz:KEY, a number; random as DTYPE[SIZES], or for a module as "
+    "the word random. Repeatable.",
 )
 @click.option(
     "--random",
@@ -49,7 +47,7 @@ _SHAPED = re.compile(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
     type=click.Choice(["nki:trn1", "nki:trn2", "nki:trn3"]),
     default="nki:trn2",
     show_default=True,
-    help="The core.",
+    help="NKI: the core.",
 )
 @click.option(
     "--grid",
@@ -57,107 +55,72 @@ _SHAPED = re.compile(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
     default=1,
     show_default=True,
     metavar="N",
-    help="Programs of the kernel, each on a core of its own.",
+    help="NKI: programs of the kernel, each on a core of its own.",
 )
+@click.option("--device", metavar="NAME", help="MLIR: the device whose sequence is dispatched.")
+@click.option("--sequence", metavar="NAME", help="MLIR: the sequence that is dispatched.")
+@click.option(
+    "--functions",
+    metavar="FILE.py",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="MLIR: functions that the module only declares, in Python by their names.",
+)
+@click.option("--bfp16", is_flag=True, help="MLIR: multiply bf16 in blocks that share an exponent.")
 @click.option(
     "--output",
     "output",
     metavar="FILE.npz",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what the kernel returns: out0, out1, ...",
+    help="Write what the kernel returns (out0, out1, ...), or all arguments of a module.",
 )
 @click.option(
     "--timeline",
     metavar="FILE.svg",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw when each engine works.",
+    help="Draw when each engine, core or channel works.",
 )
 @session_options
+@click.pass_context
 def command(
+    ctx: click.Context,
     file: Path,
-    entry: str,
+    entry: str | None,
     inputs: tuple[str, ...],
     seed: int,
     target: str,
     grid: int,
+    device: str | None,
+    sequence: str | None,
+    functions: Path | None,
+    bfp16: bool,
     output: Path | None,
     timeline: Path | None,
 ) -> int:
-    """Run a kernel of FILE, written in NKI, under every rule of the machine.
+    """Run a kernel of FILE under every rule of its machine; times are modelled.
 
-    Files that it imports are looked for beside it and in the folders above. What the machine forbids is
-    an error at its line; times are modelled. Parameters that have defaults may be left out.
+    A Python file holds kernels in NKI, for Trainium: files that it imports are looked for beside it and
+    in the folders above, and parameters that have defaults may be left out. A file ending in .mlir is
+    a module of the aie dialect, for Ryzen AI: its sequence is run, and arguments that are not given are
+    zeros; modules of mlir-aie 1.2 to 1.4 are read. What the machine forbids is an error at its line.
     """
-    from dslc.cli.tables.nki import run_lines
-    from dslc.runtime.nki_simulator import simulate_file
+    if file.suffix == ".mlir":
+        from dslc.cli.npu_modules import ModuleOptions, run_module
 
-    given = _values(inputs, seed)
-    run = simulate_file(file.resolve(), entry, given, target, grid)
-    _print_outputs(run)
-    for label, text in run_lines(run):
-        current().say(f"{label + ':':<13} {text}")
-    if output is not None:
-        import numpy as np
+        _refuse(ctx, _PYTHON, file)
+        options = ModuleOptions(device, sequence, functions, bfp16, seed)
+        run_module(file, inputs, options, output, timeline)
+        return ExitCode.OK
+    from dslc.cli.nki_kernels import run_kernel
 
-        named: dict[str, Any] = {f"out{i}": array for i, array in enumerate(run.outputs)}
-        np.savez(output, **named)
-        current().say(f"wrote {output}")
-    if timeline is not None:
-        from dslc.runtime.nki_simulator.picture import timeline_svg
-
-        timeline.write_text(timeline_svg(run, entry), encoding="utf-8")
-        current().say(f"wrote {timeline}")
+    _refuse(ctx, _MODULES, file)
+    if entry is None:
+        raise click.UsageError("a kernel in NKI needs --entry NAME", ctx)
+    run_kernel(file, entry, inputs, seed, target, grid, output, timeline)
     return ExitCode.OK
 
 
-def _values(inputs: tuple[str, ...], seed: int) -> dict[str, Any]:
-    """The arguments by name; DSL0911 for what is neither a file, a shape nor a literal."""
-    import numpy as np
-    from dslc.cli.inputs import parse_pairs, read_inputs
-
-    rng = np.random.default_rng(seed)
-    found: dict[str, Any] = {}
-    for name, text in parse_pairs(inputs, "--input", "DSL0911").items():
-        shaped = _SHAPED.fullmatch(text.strip())
-        if shaped is not None:
-            found[name] = _random(name, shaped[1], tuple(map(int, shaped[2].split(","))), rng)
-            continue
-        try:
-            found[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            found |= read_inputs((f"{name}={text}",))
-    return found
-
-
-def _random(
-    name: str, dtype: str, shape: tuple[int, ...], rng: np.random.Generator
-) -> np.ndarray[Any, Any]:
-    from dslc.calls.random_inputs import random_array
-    from dslc.compiler.diagnostics import error
-    from dslc.compiler.dtypes import parse_dtype, to_ml_dtypes
-
-    kind = parse_dtype(dtype)
-    if kind is None or kind.bits not in (8, 16, 32):
-        raise error(
-            "DSL0911",
-            f"--input {name}={dtype}{list(shape)}: there is no {dtype} on a NeuronCore",
-            hint="f32, f16, bf16, f8e4m3, f8e5m2, i32, u32, i16, u16, i8, u8",
-        )
-    array = random_array(kind, shape, rng)
-    narrow = to_ml_dtypes(kind) if kind.is_float else None
-    return array if narrow is None or array.dtype == narrow else array.view(narrow)
-
-
-def _print_outputs(run: Run) -> None:
-    import numpy as np
-    from dslc.cli.tables.table import print_table
-
-    rows = []
-    for number, array in enumerate(run.outputs):
-        values = array.astype(np.float64)
-        finite = values[np.isfinite(values)]
-        row = [f"out{number}", array.dtype.name, "x".join(map(str, array.shape))]
-        row += [f"{f(finite):.6g}" if finite.size else "-" for f in (np.min, np.max, np.mean)]
-        rows.append([*row, str(np.isnan(values).sum()), str(np.isinf(values).sum())])
-    header = ("output", "dtype", "shape", "min", "max", "mean", "NaN", "inf")
-    print_table(header, rows, right=range(3, 8))
+def _refuse(ctx: click.Context, names: tuple[str, ...], file: Path) -> None:
+    """Options of the other kind of file."""
+    for name in names:
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} says nothing of {file.name}", ctx)

@@ -192,8 +192,8 @@ def _with_inputs(kernel: Kernel, sizes: dict[str, int], given: dict[str, Any]) -
     """The sizes, with those that given arrays say."""
     from dslc.calls.arguments import dim_size
 
-    found = {d: dim_size(kernel.parameters, given, d) for d in kernel.dims}
-    return {d: n for d, n in found.items() if n is not None} | sizes
+    told = {d: dim_size(kernel.parameters, given, d) for d in kernel.dims}
+    return {d: n for d, n in told.items() if n is not None} | sizes
 
 
 def _tune(kernel: Kernel, request: Request, settings: Settings) -> None:

@@ -91,8 +91,8 @@ def command(
     if problems:
         return ExitCode.FAILED
     for kernel in folder.index.kernels:  # each manifest is read as a loader reads it
-        for made in kernel.specializations:
-            folder.artifact(kernel, made)
+        for specialization in kernel.specializations:
+            folder.artifact(kernel, specialization)
     vouched = []
     if lock is not None:
         check_lock(lock, folder)

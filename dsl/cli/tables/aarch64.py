@@ -41,9 +41,9 @@ def _products(made: Specialization) -> Iterator[tuple[str, str]]:
     if not any(map(mca_path, VERSIONS)):
         yield "multiply-adds", f"apt install llvm-{PINNED} shows how many a cycle"
         return
-    for found in throughputs(text, models()):
-        cpu = f"{found.model.cpu}, LLVM {found.model.version}"
-        rate = f"{found.rate:.1f} multiply-adds a cycle at K = {DEPTH}"
-        loop = f"{found.steady:.1f} in the loop of {found.bound:.1f} that its pipes allow"
-        parts = f"{loop}, {found.whole:.1f} with panels"
-        yield found.name, f"{rate} ({parts}), tile of {found.tile} ({cpu})"
+    for throughput in throughputs(text, models()):
+        cpu = f"{throughput.model.cpu}, LLVM {throughput.model.version}"
+        rate = f"{throughput.rate:.1f} multiply-adds a cycle at K = {DEPTH}"
+        loop = f"{throughput.steady:.1f} in the loop of {throughput.bound:.1f} that its pipes allow"
+        parts = f"{loop}, {throughput.whole:.1f} with panels"
+        yield throughput.name, f"{rate} ({parts}), tile of {throughput.tile} ({cpu})"

@@ -37,8 +37,8 @@ def work_tables(program: TileProgram, sizes: Sizes) -> Iterator[str]:
 
 def plan_table(program: TileProgram) -> str:
     """Where the buffers of each kernel lie, as the memory plan has them; empty without buffers."""
-    found = [k for k in kernels(program) if any(isinstance(s, ins.Alloc) for s in walk(k.body))]
-    return "\n\n".join(describe_plan(k).rstrip("\n") for k in found)
+    planned = [k for k in kernels(program) if any(isinstance(s, ins.Alloc) for s in walk(k.body))]
+    return "\n\n".join(describe_plan(k).rstrip("\n") for k in planned)
 
 
 def _sizes_of(program: Program, call: Call, sizes: Sizes) -> Sizes:

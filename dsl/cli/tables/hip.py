@@ -26,8 +26,8 @@ def hip_lines(made: Specialization) -> Iterator[tuple[str, str]]:
     spilled = f", {r.stack} bytes of stack (spills)" if r.spills else ", nothing spilled"
     of = f"{r.registers} registers, {r.accumulation} of them for accumulation"
     yield "lane", f"{of}{spilled}; {r.scalars} scalars a wave"
-    found = occupancy(find_target(made.target), r, threads)
-    yield "occupancy", f"{found.waves:g} waves on a SIMD, limited by {found.limit}"
+    held = occupancy(find_target(made.target), r, threads)
+    yield "occupancy", f"{held.waves:g} waves on a SIMD, limited by {held.limit}"
     code = read_isa(made.source("isa"))[artifact.entry]
     yield "instructions", f"{len(code)}: {_mix(code.mix())}"
     loop = code.main_loop()

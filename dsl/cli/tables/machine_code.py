@@ -30,10 +30,10 @@ def code_lines(made: Specialization, program: TileProgram) -> Iterator[tuple[str
         spilled = f", {r.stack} bytes of stack (spills)" if r.spills else ", nothing spilled"
         serialized = ", products that wait for each other" if r.serialized else ""
         yield "thread", f"{r.registers} registers{spilled}{serialized}"
-        found = occupancy(find_target(artifact.target), r, threads, artifact.shared_bytes)
-        if found is not None:
-            share = f"{found.fraction:.0%} of the warps, limited by {found.limit}"
-            yield "occupancy", f"{found.blocks} blocks on a multiprocessor: {share}"
+        held = occupancy(find_target(artifact.target), r, threads, artifact.shared_bytes)
+        if held is not None:
+            share = f"{held.fraction:.0%} of the warps, limited by {held.limit}"
+            yield "occupancy", f"{held.blocks} blocks on a multiprocessor: {share}"
     yield from _instructions(code, made, program)
 
 

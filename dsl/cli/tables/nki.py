@@ -97,15 +97,15 @@ def _waits(run: Run) -> Iterator[tuple[str, str]]:
     timeline = run.timeline
     compute = {name: busy for name, busy in timeline.busy.items() if name != "DMA"}
     engine = max(compute, key=lambda name: compute[name])
-    found = idle(timeline, run.waits, engine)
+    waiting = idle(timeline, run.waits, engine)
     reasons = [
         f"{gap.nanoseconds / 1e3:.3g} us for {'the memory of ' if gap.room else ''}{gap.wait}, "
         f"line {gap.line}"
-        for gap in found[:_SHOWN]
-        if gap.nanoseconds > _SMALL * found[0].nanoseconds
+        for gap in waiting[:_SHOWN]
+        if gap.nanoseconds > _SMALL * waiting[0].nanoseconds
     ]
     if reasons:
-        total = sum(gap.nanoseconds for gap in found)
+        total = sum(gap.nanoseconds for gap in waiting)
         yield f"{engine} waits", f"{total / 1e3:.3g} us: {'; '.join(reasons)}"
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def print_result(result: Result) -> None:
     """The fastest configurations, the choice, and how long it took."""
-    found = result.found
+    search = result.found
     if result.record is not None:
         sizes = " ".join(f"{d}={n}" for d, n in result.record.dims.items())
-        best = sorted(found.measured, key=lambda c: (c.measured != "full", c.seconds or 0.0))[:8]
+        best = sorted(search.measured, key=lambda c: (c.measured != "full", c.seconds or 0.0))[:8]
         rows = [
             (
                 str(c.configuration),
@@ -33,11 +33,11 @@ def print_result(result: Result) -> None:
         current().say(f"{result.kernel}, {sizes}, on {result.record.device}")
         print_table(("configuration", "us", "predicted", ""), rows, right=(1, 2))
     current().say(str(result))
-    count = len(found.measured) + len(found.dropped)
-    ended = f", ended by {found.interrupted}" if found.interrupted else ""
+    count = len(search.measured) + len(search.dropped)
+    ended = f", ended by {search.interrupted}" if search.interrupted else ""
     current().note(
-        f"{count} of {result.pruned.total} configurations measured in {found.elapsed:.1f} s "
-        f"({found.per_minute:.0f} a minute){ended}"
+        f"{count} of {result.pruned.total} configurations measured in {search.elapsed:.1f} s "
+        f"({search.per_minute:.0f} a minute){ended}"
     )
 
 

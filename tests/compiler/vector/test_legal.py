@@ -19,6 +19,7 @@ from strategies.random_vector import Made, random_function, random_source, read_
 PLAIN = Capabilities()
 FULL = Capabilities(
     f16_converts=True,
+    masked_bits=8,
     scales=True,
     multishifts=True,
     vector_bits=512,

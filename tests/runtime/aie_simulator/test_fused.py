@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from dslc.runtime.aie_simulator.fused import fused
+from dslc.runtime.aie_simulator.cores.fused import fused
 
 
 def _nearest(exact: Fraction) -> np.float32:

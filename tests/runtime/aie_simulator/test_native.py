@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dslc.runtime.aie_simulator import AieFault, configuration, library, simulate
+from dslc.compiler.mlir import parse
+from dslc.runtime.aie_simulator import AieFault, configuration, simulate
+from dslc.runtime.aie_simulator.cores import library, native
 
 from support.npu.kernels import EXAMPLES, Case, assert_close, case
 
@@ -103,3 +105,33 @@ def test_equal_loops_are_one_function(products: Case, monkeypatch: pytest.Monkey
     cores = products.text.count("aie.core(")
     assert cores > 1
     assert len(made[0]._texts) <= 8, "the cores' loops differ in their lines alone"
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("%r = arith.addi %x, %x : i32", True),
+        ("%r = arith.ceildivsi %x, %x : i32", False),
+        ("%r = arith.andi %p, %p : i1", True),
+        ("%r = arith.addi %p, %p : i1", False),  # C adds truths as integers
+    ],
+)
+def test_loops_with_other_words_stay_with_numpy(line: str, known: bool) -> None:
+    module = parse(
+        f"""module {{
+          func.func @f(%start: index, %stop: index, %step: index, %m: memref<8xi32>) {{
+            scf.for %i = %start to %stop step %step {{
+              %x = memref.load %m[%i] : memref<8xi32>
+              %p = arith.cmpi slt, %x, %x : i32
+              {line}
+            }}
+            func.return
+          }}
+        }}"""
+    )
+    loop = next(op for op in module.walk() if op.name == "scf.for")
+    if known:
+        assert "for" in native.Loop(loop, {}).text("f")
+    else:
+        with pytest.raises(native.Unknown):
+            native.Loop(loop, {})

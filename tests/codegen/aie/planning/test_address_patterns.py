@@ -11,7 +11,7 @@ from dslc.codegen.aie.planning.address_patterns import (
     unblocked,
 )
 from dslc.compiler.targets.aie import NPU2_ARRAY
-from dslc.runtime.aie_simulator.channels import addresses
+from dslc.runtime.aie_simulator.descriptors import addresses
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
+from dslc.compiler.mlir import Type
 from dslc.runtime.aie_simulator.device import Device
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.machine import CASCADE_WIDTH, COMPUTE, kind_of
 from dslc.runtime.aie_simulator.parts import Cascade, element_type
 from dslc.runtime.aie_simulator.reader import Operation
 
-_VECTOR = re.compile(r"vector<(\d+)x(\w+)>")
-
 
 def declare_cascade(device: Device, op: Operation) -> None:
     """`aie.cascade_flow(%source, %target)`."""
-    found = op.match(r"\((%\w+), (%\w+)\)")
-    source, target = (device.tile(found[n], op.line) for n in (1, 2))
+    source, target = (device.tile(name, op.line) for name in op.operands)
     ends = (kind_of(t[1]) is COMPUTE for t in (source, target))
     apart = target[0] - source[0], source[1] - target[1]
     if not all(ends) or apart not in ((1, 0), (0, 1)):
@@ -29,12 +26,14 @@ def declare_cascade(device: Device, op: Operation) -> None:
     device.cascades.append(Cascade(source, target))
 
 
-def vector_kind(text: str, line: int) -> str:
+def vector_kind(kind: Type, line: int) -> str:
     """The element type of a vector that fills the stream."""
-    found = _VECTOR.fullmatch(text.strip())
-    if found is None or int(found[1]) * element_type(found[2], line).itemsize != CASCADE_WIDTH:
-        raise AieFault("cascade", f"{text} is passed, not {CASCADE_WIDTH * 8} bits", line=line)
-    return found[2]
+    fits = kind.kind == "vector" and (
+        kind.count * element_type(kind.element, line).itemsize == CASCADE_WIDTH
+    )
+    if not fits:
+        raise AieFault("cascade", f"{kind} is passed, not {CASCADE_WIDTH * 8} bits", line=line)
+    return kind.element
 
 
 def to_bytes(value: Any, kind: str) -> bytes:

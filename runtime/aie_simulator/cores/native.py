@@ -8,11 +8,10 @@ the last place.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Any
 
-from dslc.runtime.aie_simulator.native_words import (
+from dslc.compiler.mlir import Dense, Number, Type
+from dslc.runtime.aie_simulator.cores.native_words import (
     BINARY,
     INDEX,
     MATH,
@@ -23,26 +22,31 @@ from dslc.runtime.aie_simulator.native_words import (
 )
 from dslc.runtime.aie_simulator.reader import Operation
 
-_VALUE = r"%[\w$.]+(?:#\d+)?"
-_FOR = (
-    r"(?P<var>%[\w$.]+) = (?P<start>%[\w#]+) to (?P<stop>%[\w#]+) step (?P<step>%[\w#]+)"
-    r"(?:\s+iter_args\((?P<args>.*?)\)\s*->\s*\((?P<types>.*)\))?"
-)
-
 
 class Unknown(Exception):
     """An operation without words here."""
 
 
+_CONVERSIONS = (
+    "extf",
+    "truncf",
+    "index_cast",
+    "index_castui",
+    "extsi",
+    "extui",
+    "trunci",
+    "sitofp",
+    "uitofp",
+    "fptosi",
+    "fptoui",
+    "bitcast",
+)
 Kind = tuple[str, tuple[int, ...]]
 
 
-def kind_of(text: str) -> Kind:
+def kind_of(kind: Type) -> Kind:
     """Element type and shape of a type."""
-    text = text.strip()
-    if found := re.fullmatch(r"vector<([\dx]+)x(\w+)>", text):
-        return found[2], tuple(int(n) for n in found[1].split("x"))
-    return text, ()
+    return kind.element, kind.shape
 
 
 def _size(shape: tuple[int, ...]) -> int:
@@ -102,22 +106,19 @@ class Loop:
             return self._names[name]
         if name not in self._constants:
             raise Unknown
-        own = self._constants[name].rest.strip()
-        text, _, kind_text = own.rpartition(" : ")
-        kind = kind_of(kind_text)
+        own = self._constants[name]
+        kind, value = kind_of(own.type), own.attributes["value"]
         if kind[0] not in C:
             raise Unknown
         made = f"v{len(self._names)}"
         self._names[name], self._kinds[name] = made, kind
         ctype = f"static const {C[kind[0]]}"
-        if not kind[1]:
-            self._head.append(f"{ctype} {made} = {_number(text, kind[0])};")
+        if not isinstance(value, Dense):
+            number = value.value if isinstance(value, Number) else value
+            self._head.append(f"{ctype} {made} = {_number(number, kind[0])};")
         else:
-            inner = text.removeprefix("dense<").removesuffix(">")
-            parts = (
-                inner.strip("[]").split(",") if inner.startswith("[") else [inner] * _size(kind[1])
-            )
-            values = ", ".join(_number(p, kind[0]) for p in parts)
+            numbers = [_number(v, kind[0]) for v in value.values]
+            values = ", ".join(numbers * _size(kind[1]) if value.splat else numbers)
             self._head.append(f"{ctype} {made}[{_size(kind[1])}] = {{{values}}};")
         return made
 
@@ -154,32 +155,29 @@ class Loop:
             raise Unknown
 
     def _for(self, op: Operation) -> None:
-        found = op.match(_FOR)
-        start, stop, step = (self._index(found[n]) for n in ("start", "stop", "step"))
-        pairs = re.findall(rf"(%[\w$.]+) = ({_VALUE})", found["args"] or "")
-        types = re.findall(r"vector<[^>]*>|\w+", found["types"] or "")
+        start, stop, step = (self._index(n) for n in op.operands[:3])
+        (index, _), *carried = op.regions[0][0].arguments
         inners = []
-        for (inner, given), text in zip(pairs, types, strict=True):
+        for (inner, kind), given in zip(carried, op.operands[3:], strict=True):
             source = self._read(given)
-            made = self._define(inner, kind_of(text))
-            self._copy(made, source, kind_of(text)[1])
+            made = self._define(inner, kind_of(kind))
+            self._copy(made, source, kind.shape)
             inners.append(inner)
         counter = f"v{len(self._names)}"
-        self._names[found["var"]], self._kinds[found["var"]] = counter, ("index", ())
+        self._names[index], self._kinds[index] = counter, ("index", ())
         head = f"for (int64_t {counter} = {start}; {counter} < {stop}; {counter} += {step}) {{"
         self._line(head)
-        self._body(op.regions[0], inners)
+        self._body(op.body, inners)
         self._line("}")
         for result, inner in zip(op.results, inners, strict=True):
             self._names[result], self._kinds[result] = self._names[inner], self._kinds[inner]
 
     def _yield(self, op: Operation, yields: list[str]) -> None:
-        given = re.findall(_VALUE, op.rest.split(" : ")[0])
         # All are read before any is written: they may change places.
         made = []
-        for name, target in zip(given, yields, strict=True):
+        for name, target in zip(op.operands, yields, strict=True):
             source, kind = self._read(name), self._kinds[target]
-            if len(given) > 1 and name in yields:
+            if len(op.operands) > 1 and name in yields:
                 fresh = self._define(f"{name}!{len(self._names)}", kind)
                 self._copy(fresh, source, kind[1])
                 source = fresh
@@ -203,11 +201,9 @@ class Loop:
             self._line(f"{made} = {value};")
 
     def _load(self, op: Operation) -> None:
-        memory, place = re.findall(_VALUE, op.rest.split(" : ")[0])
-        number = self._memory(memory, _element(op))
-        kind = (
-            (_element(op), ()) if op.name == "memref.load" else kind_of(op.rest.rpartition(", ")[2])
-        )
+        memory, place = _one_index(op.operands)
+        number = self._memory(memory, op.types[0].element)
+        kind = kind_of(op.type)
         at, count = self._index(place), _size(kind[1])
         self._line(f"READ({number}, {at}, {count}, {op.line - self.line});")
         made = self._define(op.results[0], kind)
@@ -219,8 +215,9 @@ class Loop:
             self._line(f"{made} = {source};")
 
     def _store(self, op: Operation) -> None:
-        value, memory, place = re.findall(_VALUE, op.rest.split(" : ")[0])
-        kind = _element(op)
+        value, *access = op.operands
+        memory, place = _one_index(access)
+        kind = op.types[1].element
         number = self._memory(memory, kind)
         source, at = self._read(value), self._index(place)
         shape = self._kinds[value][1]
@@ -232,19 +229,18 @@ class Loop:
         self._line(f"{loop}{target} = {source};")
 
     def _arith(self, op: Operation, word: str) -> None:
-        given, _, text = op.rest.rpartition(" : ")
-        operands = re.findall(_VALUE, given)
+        operands = op.operands
         (result,) = op.results
+        kind = kind_of(op.type)
         if word == "select":
-            self._each(result, kind_of(text.split(", ")[-1]), "{0} ? {1} : {2}", operands)
+            self._each(result, kind, "{0} ? {1} : {2}", operands)
             return
         if word in ("cmpf", "cmpi"):
-            self._compare(op, word, operands, kind_of(text))
+            self._compare(op, operands, kind_of(op.types[0]))
             return
-        if " to " in text:
-            self._convert(result, word, operands, *(kind_of(t) for t in text.split(" to ")))
+        if word in _CONVERSIONS:
+            self._convert(result, word, operands, kind_of(op.types[0]), kind)
             return
-        kind = kind_of(text)
         if kind[0] == "index":
             for name in operands:
                 self._index(name)
@@ -254,8 +250,10 @@ class Loop:
         value = table[word]
         self._each(result, kind, f"rounded({value})" if kind[0] == "bf16" else value, operands)
 
-    def _compare(self, op: Operation, word: str, operands: list[str], kind: Kind) -> None:
-        predicate = op.rest.strip().split(",")[0].strip()
+    def _compare(self, op: Operation, operands: list[str], kind: Kind) -> None:
+        predicate = op.attributes["predicate"]
+        if not isinstance(predicate, str):
+            raise Unknown
         order = predicate if predicate in ORDER else predicate[1:]
         unsigned = predicate[0] == "u" and predicate != "une" and kind[0] != "index"
         if order not in ORDER or unsigned:  # of floats: true of NaN as well
@@ -283,32 +281,31 @@ class Loop:
         if word == "contract":
             self._contract(op, result)
             return
-        given, _, text = op.rest.rpartition(" : ")
-        operands = re.findall(_VALUE, given)
-        if word == "broadcast":
-            self._each(result, kind_of(text.split(" to ")[1]), "{0}", operands)
+        operands, kind = op.operands, kind_of(op.type)
+        if word == "broadcast" and not op.types[0].shape:
+            self._each(result, kind, "{0}", operands)
         elif word == "shape_cast":
             source = self._read(operands[0])
-            self._names[result], self._kinds[result] = source, kind_of(text.split(" to ")[1])
+            self._names[result], self._kinds[result] = source, kind
         elif word == "reduction":
-            self._reduce(op, result, operands, kind_of(text.split(" into ")[-1]))
+            self._reduce(op, result, operands, kind)
         else:
             raise Unknown
 
     def _reduce(self, op: Operation, result: str, operands: list[str], kind: Kind) -> None:
-        found = re.search(r"<(\w+)>", op.rest)
-        if found is None or found[1] not in REDUCE or len(operands) != 1 or kind[0] != "f32":
+        word = op.text("kind")
+        if word not in REDUCE or len(operands) != 1 or kind[0] != "f32":
             raise Unknown
         source = self._read(operands[0])
         size = _size(self._kinds[operands[0]][1])
         made = self._define(result, kind)
-        step = REDUCE[found[1]].format(f"{source}[i]")
+        step = REDUCE[word].format(f"{source}[i]")
         self._line(f"{{ float t = {source}[0]; for (int i = 1; i < {size}; i++) t = {step};")
         self._line(f"  {made} = t; }}")
 
     def _contract(self, op: Operation, result: str) -> None:
-        a, b, c = re.findall(_VALUE, op.rest.partition("}")[2])[:3]
-        kind = kind_of(op.rest.rpartition(" into ")[2])
+        a, b, c = op.operands
+        kind = kind_of(op.type)
         left, right, start = (self._read(x) for x in (a, b, c))
         (m, k), n = self._kinds[a][1], self._kinds[b][1][1]
         element = C[kind[0]]
@@ -320,25 +317,27 @@ class Loop:
         self._line(f"  for (int j = 0; j < {n}; j++) {made}{at} = {start}{at} + t[j]; }}")
 
 
-def _element(op: Operation) -> str:
-    """The element type of an access's memref."""
-    found = re.search(r"memref<\d+x(\w+)>", op.rest)
-    if found is None:
+def _one_index(operands: list[str]) -> tuple[str, str]:
+    """A memory and the one index into it."""
+    if len(operands) != 2:
         raise Unknown
-    return found[1]
+    return operands[0], operands[1]
 
 
-def _number(text: str, element: str) -> str:
-    text = text.strip()
-    if text in ("true", "false"):
-        return str(int(text == "true"))
-    if text.startswith("0x"):
-        bits = int(text, 16) << (16 if element == "bf16" else 0)
+def _number(value: Any, element: str) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    if element not in ("f32", "bf16"):
+        return f"{value}LL"
+    if isinstance(value, str):
+        value = int(value, 16)
+    if isinstance(value, int) and value:
+        bits = value << (16 if element == "bf16" else 0)
         named = {0x7F800000: "INFINITY", 0xFF800000: "-INFINITY", 0x7FC00000: "NAN"}
         if bits not in named:
             raise Unknown
         return named[bits]
-    return f"{text}f" if element in ("f32", "bf16") else f"{text}LL"
+    return f"{float(value)!r}f"
 
 
 def translated(op: Operation, constants: dict[str, Operation]) -> Loop | None:
@@ -347,6 +346,3 @@ def translated(op: Operation, constants: dict[str, Operation]) -> Loop | None:
         return Loop(op, constants)
     except (Unknown, ValueError):
         return None
-
-
-Call = Callable[[Any, Any, Any], int]

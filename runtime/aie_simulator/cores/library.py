@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dslc.runtime.aie_simulator.native import Loop
-from dslc.runtime.aie_simulator.native_words import PRELUDE
+from dslc.runtime.aie_simulator.cores.native import Loop
+from dslc.runtime.aie_simulator.cores.native_words import PRELUDE
 from dslc.runtime.aie_simulator.parts import Memory, View
 from dslc.runtime.host_libraries import kept_folder, key_of, make, processor_features
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
-import re
 from dataclasses import dataclass, field
 
+from dslc.compiler.mlir import Type
 from dslc.runtime.aie_simulator.machine import RATES
 from dslc.runtime.aie_simulator.reader import Operation
 
-_VECTOR = re.compile(r"vector<([\dx]+)x([a-z]+)(\d*)>")
 _SPECIAL = ("arith.divf", "arith.divui", "arith.remui", "arith.floordivsi")
 _FREE = ("arith.constant", "vector.shape_cast", "arith.extf", "arith.index_cast", "memref.view")
 _CHUNK = 64  # bytes of a register
@@ -30,9 +30,9 @@ class Slots:
         """One operation."""
         if op.name in _FREE:
             return
-        chunks = _chunks(op.rest)
+        chunks = max(map(_chunks, (*op.types, *op.result_types)), default=0)
         if op.name == "vector.contract":
-            self.product += _macs(op.rest) / RATES.macs
+            self.product += _macs(op) / RATES.macs
         elif op.name.endswith(".load"):
             self.loads += max(1, chunks) / RATES.loads
         elif op.name.endswith(".store"):
@@ -49,18 +49,15 @@ class Slots:
         return math.ceil(max(self.loads, self.stores, self.vector, self.product, self.scalar))
 
 
-def _chunks(text: str) -> int:
-    """The registers of the widest vector among an operation's types."""
-    most = 0
-    for shape, _, bits in _VECTOR.findall(text):
-        count = math.prod(int(n) for n in shape.split("x"))
-        width = int(bits or 32)
-        most = max(most, math.ceil(count * width / 8 / _CHUNK))
-    return most
+@functools.lru_cache(1024)
+def _chunks(kind: Type) -> int:
+    """The registers of a vector; 0 for what is none."""
+    if kind.kind != "vector":
+        return 0
+    width = int(kind.element.lstrip("bfiu") or 32)
+    return math.ceil(kind.count * width / 8 / _CHUNK)
 
 
-def _macs(text: str) -> int:
-    (m, k), (_, n) = (
-        [int(x) for x in shape.split("x")] for shape, _, _ in _VECTOR.findall(text)[:2]
-    )
+def _macs(op: Operation) -> int:
+    (m, k), (_, n) = (op.types[number].shape for number in (0, 1))
     return m * n * k

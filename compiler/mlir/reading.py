@@ -1,0 +1,34 @@
+"""A text as operations."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+from dslc.compiler.mlir.dialect_forms import AIE, AIEX
+from dslc.compiler.mlir.flow_forms import FLOW
+from dslc.compiler.mlir.forms import compiled
+from dslc.compiler.mlir.operations import Block, MlirError, Operation
+from dslc.compiler.mlir.parser import Form, Parser
+from dslc.compiler.mlir.special_forms import SPECIAL
+from dslc.compiler.mlir.upstream_forms import UPSTREAM
+
+
+@functools.cache
+def forms() -> Mapping[str, Form]:
+    """The custom form of each operation that has one."""
+    tables = {**AIE, **AIEX, **UPSTREAM}
+    return {name: compiled(form) for name, form in tables.items()} | SPECIAL | FLOW
+
+
+@functools.lru_cache(8)
+def parse(text: str) -> Operation:
+    """The module of a text; MlirError where it is none. The last few texts are kept: change nothing."""
+    found = Parser(text, forms()).top_level()
+    if len(found) == 1 and found[0].name == "builtin.module":
+        return found[0]
+    if any(o.name == "builtin.module" for o in found) or not found:
+        raise MlirError("a text is one module", found[1].line if len(found) > 1 else 1)
+    made = Operation("builtin.module", 1)  # MLIR's own reader puts one around what stands alone
+    made.regions.append([Block("", [], found)])
+    return made
