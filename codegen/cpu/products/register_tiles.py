@@ -142,7 +142,7 @@ def multiply(
         return out
 
     def loop(sums: Sequence[Operand], first: ex.Expr, stop: ex.Expr, by: int) -> Sequence[Operand]:
-        with e.loop("k", first, stop, by, sums, movable=False) as (at, made):
+        with e.loop("k", first, stop, by, sums) as (at, made):
             found: Sequence[Operand] = made.carried
             for number in range(by):
                 found = step(found, at + Linear(constant=number))
