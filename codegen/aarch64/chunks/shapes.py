@@ -108,7 +108,7 @@ def repeat(e: Emission, i: ins.Repeat, at: At) -> Lanes:
     mapped = repeated(at, axis, i.times, size)
     if mapped is not None:
         return e.pull(i.x, mapped)
-    singles = [repeated(At(at.base, (lane,)), i.axis, i.times) for lane in at.lanes]
+    singles = [repeated(At(at.base, (lane,)), axis, i.times, size) for lane in at.lanes]
     return _one_by_one(e, i.x, [found for found in singles if found is not None])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dslc.compiler.interpreter import semaphores
+from dslc.compiler.interpreter.hazards.trap import trapped
 from dslc.compiler.interpreter.scope import Scope, Step
 from dslc.compiler.interpreter.steps import accesses, arrivals, copies, debugging, products, tiles
 from dslc.compiler.ir import instructions as ins
@@ -59,4 +60,5 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
 
 def build(scope: Scope, instruction: ins.Instruction) -> Step:
     """The step of one instruction; SemaphoreWait alone is a flow (`semaphores.wait_flow`)."""
-    return BUILDERS[type(instruction)](scope, instruction)
+    step = BUILDERS[type(instruction)](scope, instruction)
+    return step if scope.trap is None else trapped(scope, instruction, step, scope.trap)
