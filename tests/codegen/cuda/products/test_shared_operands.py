@@ -136,7 +136,8 @@ def test_threads_store_what_a_unit_reads(text: str) -> None:
     rng = np.random.default_rng(0)
     dims = {"M": 128, "K": 384, "N": 128}
     args = {}
-    for param in lowered.tensors:
+    assert isinstance(program, Kernel)
+    for param in program.tensors:
         shape = tuple(int(evaluate(e, dims)) for e in param.shape)
         numbers = rng.integers(-8, 8, shape)
         args[param.name] = numbers.astype(storage_dtype(param.dtype))
