@@ -107,8 +107,8 @@ def _join_unlike(
 def _parted(group: Group) -> Group:
     """The streams that fewer cores share on the group's FIFO than on one of their own.
 
-    A FIFO brings all cores that have it the same objects: where one of its tensors changes along an axis
-    of the grid, all of them come once for each step of it.
+    A FIFO brings all cores that have it the same objects: where one of its tensors changes along an
+    axis of the grid, all of them come once for each step of it.
     """
     along = [s.variables - {x.loop.var for x in s.scope.chain if x.loop is not None} for s in group]
     every = frozenset[Var]().union(*along)
