@@ -56,7 +56,9 @@ class Executable:
 
 
 @functools.lru_cache(maxsize=64)
-def prepare(kernel: Kernel, check: bool = True, trap: Trap | None = None) -> Executable:
+def prepare(
+    kernel: Kernel, check: bool = True, trap: Trap | None = None, records: bool = False
+) -> Executable:
     """Turn a kernel's IR into closures, with or without checks; those of recent kernels are kept."""
     body = tuple(statements(kernel.body))
     buffers = dict.fromkeys(s.memory for s in body if isinstance(s, ins.Alloc))
@@ -67,6 +69,7 @@ def prepare(kernel: Kernel, check: bool = True, trap: Trap | None = None) -> Exe
         poisoned,
         clusters=kernel.cluster is not None,
         trap=trap,
+        records=records,
         private=frozenset(buffers),
         threads=kernel.threads or 1,
         warp=max((s.warp for s in body if isinstance(s, ins.MemoryBarrier)), default=0),
@@ -166,7 +169,9 @@ class Grid:
             frame, indices = base.copy(), self.indices(number)
             for slot, value in zip(slots, indices, strict=True):
                 frame[slot] = value
-            frame[TURN] = Turn(number, names, indices, stdout, Arenas(plan), Clock(number))
+            turn = Turn(number, names, indices, stdout, Arenas(plan), Clock(number))
+            turn.recording = options.recording
+            frame[TURN] = turn
             yield frame
 
     def _names(self) -> tuple[str, ...]:

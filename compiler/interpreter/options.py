@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
+from dslc.compiler.interpreter.recording import Recording
 from dslc.compiler.interpreter.scope import Trap
 
 
@@ -15,7 +16,7 @@ class Options:
 
     `check` reports races, uninitialised reads, missing waits and barriers. `stdout` takes what kernels
     print (sys.stdout where None). `progress` is called with the turns done and the turns in all. `trap`
-    stops where a NaN, or with `inf` an infinity too, is stored.
+    stops where a NaN, or with `inf` an infinity too, is stored. `recording` takes what a turn does.
     """
 
     shuffle: int | None = None
@@ -23,3 +24,4 @@ class Options:
     stdout: TextIO | None = None
     progress: Callable[[int, int], None] | None = None
     trap: Trap | None = None
+    recording: Recording | None = None

@@ -76,7 +76,8 @@ def _launch(
 ) -> None:
     names = {v.name: x for v, x in scalars.items()} | dict(kernel.fixed)
     arguments.check_requirements(kernel.requires, names, f"kernel {kernel.name}")
-    launch(prepare(kernel, options.check, options.trap), tensors, scalars, options)
+    exe = prepare(kernel, options.check, options.trap, options.recording is not None)
+    launch(exe, tensors, scalars, options)
 
 
 def _receive(

@@ -84,6 +84,7 @@ class Scope:
     threads: int = 1
     warp: int = 0
     trap: Trap | None = None
+    records: bool = False
     private: frozenset[Memory] = frozenset()  # buffers of a turn
     trace: int | None = None  # the slot of what is known of NaNs
     in_memory: dict[Value, int] = field(

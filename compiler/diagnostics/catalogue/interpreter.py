@@ -113,6 +113,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  y[n : n + 64] = log(x[n : n + 64])                  # of negative numbers\n"
         "Right:  y[n : n + 64] = log(maximum(x[n : n + 64], 1e-6))",
     ),
+    "DSL0615": (
+        "A turn does too much to record",
+        "`dslc debug` keeps every instruction of a turn, so that it can go backwards: 200,000 of them, "
+        "and 1 GiB of what they wrote.\n\n"
+        "Wrong:  dslc debug gemm.tile --dim M=4096 --dim N=4096 --dim K=65536\n"
+        "Right:  dslc debug gemm.tile --dim M=32 --dim N=32 --dim K=256",
+    ),
     "DSL0650": (
         "An NKI kernel breaks a rule of the machine",
         "The simulator of NKI ran the kernel's source and met something that a NeuronCore forbids, or "

@@ -7,6 +7,7 @@ from typing import Any
 
 from dslc.compiler.interpreter import semaphores
 from dslc.compiler.interpreter.hazards.trap import trapped
+from dslc.compiler.interpreter.recording import recorded
 from dslc.compiler.interpreter.scope import Scope, Step
 from dslc.compiler.interpreter.steps import accesses, arrivals, copies, debugging, products, tiles
 from dslc.compiler.ir import instructions as ins
@@ -61,4 +62,6 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
 def build(scope: Scope, instruction: ins.Instruction) -> Step:
     """The step of one instruction; SemaphoreWait alone is a flow (`semaphores.wait_flow`)."""
     step = BUILDERS[type(instruction)](scope, instruction)
-    return step if scope.trap is None else trapped(scope, instruction, step, scope.trap)
+    if scope.trap is not None:
+        step = trapped(scope, instruction, step, scope.trap)
+    return recorded(scope, instruction, step) if scope.records else step
