@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.cpu.llvm.engine import compile_module
+from dslc.codegen.cpu.llvm.engine import compile_module, object_code
 from dslc.codegen.cpu.llvm.processors import capabilities
 from dslc.codegen.cpu.tools.elf_objects import read_object
-from dslc.compiler.dtypes import F16, F32, F64, DType
+from dslc.compiler.dtypes import F16, F32, F64, DType, all_dtypes
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.targets.cpu import Processor, processor_by_name
 from dslc.compiler.vector.atoms import ATOMS
@@ -102,3 +102,39 @@ def test_objects_call_nothing_and_are_the_same_each_time() -> None:
         content = compile_module(module, processor)
         assert compile_module(module, processor) == content
         assert not [s.name for s in read_object(content).symbols if s.is_global and not s.section]
+
+
+MXCSR = """
+target triple = "x86_64-unknown-linux-gnu"
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define i32 @set(ptr %a, ptr %b, i64 %n) {
+  call void @llvm.x86.sse.ldmxcsr(ptr %a)
+  ret i32 0
+}
+"""
+SMALL = [d for d in all_dtypes() if d.is_float and d.bits <= 8]
+
+
+@pytest.mark.skipif("znver4" not in PROCESSORS, reason="the word is x86's")
+@pytest.mark.parametrize("dtype", [SMALL[3], SMALL[12], SMALL[-3], SMALL[-1]], ids=str)
+def test_small_floats_where_arithmetic_flushes_subnormals(dtype: DType) -> None:
+    """Both ways, with subnormal operands and results of f32 taken as 0."""
+    processor = PROCESSORS["znver4"]
+    b = Builder("f")
+    x, out = b.pointer("a", align=64), b.pointer("b", align=64)
+    wide = b.convert(b.load(x, 0, VectorType(dtype, 256)), F32)
+    b.store(out, 0, wide)
+    b.store(out, 1024, b.convert(b.load(x, 256, VectorType(F32, 256)), dtype))
+    module = Module((b.function(),))
+    function = load(compile_module(module, processor), "f")
+    environment = load(object_code(MXCSR, "x86_64-unknown-linux-gnu", processor), "set")
+    given, want, have = aligned(2048), aligned(2048), aligned(2048)
+    given[:256] = np.arange(256)
+    numbers = np.random.default_rng(1).standard_normal(256).astype(np.float32)
+    given[256:1280] = (numbers * np.ldexp(np.float32(1), np.arange(256) - 128)).view(np.uint8)
+    interpret(module, "f", given, want)
+    words = np.array([0x9FC0, 0x1F80], np.uint32)
+    environment(words[:1], words, 0)
+    function(given, have)
+    environment(words[1:], words, 0)
+    np.testing.assert_array_equal(have, want)
