@@ -166,7 +166,8 @@ class WarpSpecialization:
             return kernel
         unwritten = constant_memories(kernel.body, kernel.tensors)
         scalars = scalars_for(before, loop, loads, unwritten)
-        if scalars is None:
+        # Tiles that ids choose for each turn came slower so than by the grid's order (`grouped` forms).
+        if scalars is None or any(isinstance(s, ins.Load) for s in scalars):
             return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
@@ -181,7 +182,7 @@ class WarpSpecialization:
         size = self.cluster or 1
         cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
         rings = ProducerRings(loop, loads, stages, taken, cluster, early)
-        persistent = Persistent(kernel, rings, sent, scalars, self.target)
+        persistent = Persistent(kernel, rings, sent, self.target)
         return place_operands(persistent.kernel(_WARPS, _REGISTERS))
 
     def _beside(
