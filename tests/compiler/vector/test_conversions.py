@@ -82,6 +82,16 @@ def test_some_conversions(src: DType) -> None:
         check(src, dst, bool(number % 2), list(MACHINES.values())[number % 4])
 
 
+@pytest.mark.parametrize(
+    "names", ["f32 f8e4m3", "f64 f8e4m3", "f64 f16", "f64 bf16", "i64 f16", "u64 tf32"]
+)
+def test_conversions_that_round_from_wide_numbers(names: str) -> None:
+    """Numbers without a code, beside the halves, and beyond the range."""
+    src, dst = (next(d for d in DTYPES if d.name == name) for name in names.split())
+    for saturate in (False, True):
+        check(src, dst, saturate, MACHINES["f16"])
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("src", DTYPES, ids=str)
 def test_all_conversions(src: DType) -> None:
