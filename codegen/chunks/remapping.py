@@ -72,8 +72,14 @@ def reshaped(at: At, shape: tuple[int, ...], source: tuple[int, ...]) -> At | No
     return At(tuple(base), tuple(tuple(lane) for lane in lanes), at.live)
 
 
-def repeated(at: At, axis: int, times: int) -> At | None:
-    """Where a chunk of a repeated tile comes from; None where lanes would part in a quotient."""
+def repeated(at: At, axis: int, times: int, size: int) -> At | None:
+    """Where a chunk of a repeated tile comes from, whose source has `size` elements along the axis.
+
+    None where lanes would part in a quotient.
+    """
+    if size == 1:
+        lanes = tuple((*lane[:axis], 0, *lane[axis + 1 :]) for lane in at.lanes)
+        return At((*at.base[:axis], Linear(), *at.base[axis + 1 :]), lanes, at.live)
     split = _quotient(at.base[axis], [lane[axis] for lane in at.lanes], times)
     if split is None:
         return None

@@ -120,10 +120,11 @@ def reshape(e: Emission, i: ins.Reshape, at: At) -> Operand:
 
 def repeat(e: Emission, i: ins.Repeat, at: At) -> Operand:
     """Coordinate // times along the axis."""
-    mapped = repeated(at, i.axis, i.times)
+    axis, size = i.axis % i.x.type.rank, i.x.type.shape[i.axis]
+    mapped = repeated(at, axis, i.times, size)
     if mapped is not None:
         return spread(e, i.x, mapped)
-    singles = [repeated(one, i.axis, i.times) for one in singly(e, at)]
+    singles = [repeated(one, axis, i.times, size) for one in singly(e, at)]
     return one_by_one(e, i.x, [found for found in singles if found is not None])
 
 

@@ -22,7 +22,7 @@ from dslc.compiler.interpreter.hazards.watch import freeze, watch_tensors
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalars
 from dslc.compiler.interpreter.schedule import Key, Wakeups, run_flows, run_steps
-from dslc.compiler.interpreter.scope import TURN, Flow, Frame, Name, Scope, Step
+from dslc.compiler.interpreter.scope import TURN, Flow, Frame, Name, Scope, Step, Trap
 from dslc.compiler.interpreter.steps.control import (
     compile_block,
     compile_flow,
@@ -56,22 +56,27 @@ class Executable:
 
 
 @functools.lru_cache(maxsize=64)
-def prepare(kernel: Kernel, check: bool = True) -> Executable:
+def prepare(
+    kernel: Kernel, check: bool = True, trap: Trap | None = None, records: bool = False
+) -> Executable:
     """Turn a kernel's IR into closures, with or without checks; those of recent kernels are kept."""
     body = tuple(statements(kernel.body))
+    buffers = dict.fromkeys(s.memory for s in body if isinstance(s, ins.Alloc))
     poisoned = poison.reached(kernel.body) if check else frozenset()
     scope = Scope(
         check,
         uses_of(body),
         poisoned,
         clusters=kernel.cluster is not None,
+        trap=trap,
+        records=records,
+        private=frozenset(buffers),
         threads=kernel.threads or 1,
         warp=max((s.warp for s in body if isinstance(s, ins.MemoryBarrier)), default=0),
     )
     names: tuple[Name, ...] = (*kernel.params, *kernel.dims, *kernel.workspaces)
     for name in names:
         scope.slot(name)
-    buffers = dict.fromkeys(s.memory for s in body if isinstance(s, ins.Alloc))
     shapes = {m: compile_scalars(scope, m.shape) for m in (*kernel.workspaces, *buffers)}
     bounds = tuple(compile_scalars(scope, (a.start, a.stop, a.step)) for a in kernel.grid)
     for axis in kernel.grid:
@@ -164,7 +169,9 @@ class Grid:
             frame, indices = base.copy(), self.indices(number)
             for slot, value in zip(slots, indices, strict=True):
                 frame[slot] = value
-            frame[TURN] = Turn(number, names, indices, stdout, Arenas(plan), Clock(number))
+            turn = Turn(number, names, indices, stdout, Arenas(plan), Clock(number))
+            turn.recording = options.recording
+            frame[TURN] = turn
             yield frame
 
     def _names(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def run(
     tensors, scalars, copied = _receive(program.params, program.dims, args)
     if isinstance(program, Kernel):
         if options.check:
-            read = prepare(program, True).scope.uses.read
+            read = prepare(program, True, options.trap).scope.uses.read
             watch_undefined(t for m, t in tensors.items() if m.role is Role.OUT and m in read)
         _launch(program, tensors, scalars, options)
     else:
@@ -76,7 +76,8 @@ def _launch(
 ) -> None:
     names = {v.name: x for v, x in scalars.items()} | dict(kernel.fixed)
     arguments.check_requirements(kernel.requires, names, f"kernel {kernel.name}")
-    launch(prepare(kernel, options.check), tensors, scalars, options)
+    exe = prepare(kernel, options.check, options.trap, options.recording is not None)
+    launch(exe, tensors, scalars, options)
 
 
 def _receive(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes.storage import Array
@@ -20,6 +20,9 @@ from dslc.compiler.layout import Layout, owners
 Frame: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Frame], None]
 Name: TypeAlias = Value | Var | Memory
+
+Trap: TypeAlias = Literal["nan", "inf"]
+"""What stops a launch when it is stored: NaNs alone, or infinities as well."""
 
 TURN = 0
 
@@ -80,6 +83,10 @@ class Scope:
     clusters: bool = False
     threads: int = 1
     warp: int = 0
+    trap: Trap | None = None
+    records: bool = False
+    private: frozenset[Memory] = frozenset()  # buffers of a turn
+    trace: int | None = None  # the slot of what is known of NaNs
     in_memory: dict[Value, int] = field(
         default_factory=dict
     )  # slots of what an asynchronous Dot still reads
@@ -97,6 +104,12 @@ class Scope:
         if value not in self.masks:
             self.masks[value] = self._new()
         return self.masks[value]
+
+    def trace_slot(self) -> int:
+        """The slot of what a turn knows of its NaNs and infinities."""
+        if self.trace is None:
+            self.trace = self._new()
+        return self.trace
 
     def hold(self, value: Value) -> int:
         """The slot of the part of a memory that a tile without a layout is."""

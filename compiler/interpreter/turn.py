@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dslc.compiler.interpreter.arena import Arenas
     from dslc.compiler.interpreter.clusters import Cluster
     from dslc.compiler.interpreter.hazards.barriers import Barriers
+    from dslc.compiler.interpreter.recording import Recording
     from dslc.compiler.interpreter.scope import Blocked
     from dslc.compiler.ir import Memory
 
@@ -68,6 +69,7 @@ class Turn:
     cluster: Cluster | None = None
     meetings: int = 0
     over: bool = False
+    recording: Recording | None = None
 
     def run_producers(self, *, late: bool = False) -> None:
         """Producer warps go on until they wait; where they may be `late`, only if they must."""

@@ -67,12 +67,16 @@ class While:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class If:
-    """One of two blocks, by a scalar bool; `outs` hold what it yields."""
+    """One of two blocks, by a scalar bool; `outs` hold what it yields.
+
+    `rare` says that `then` is hardly ever taken: what it costs does not matter, the rest does.
+    """
 
     outs: tuple[Register, ...]
     condition: Operand
     then: Block
     otherwise: Block = Block(())
+    rare: bool = False
     loc: Loc | None = _loc()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TextIO, TypedDict, Unpack
+from typing import Literal, TextIO, TypedDict, Unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,8 @@ class Settings:
     uninitialised reads and missing waits. `stdout`: where `print` in a kernel writes. `progress`:
     called with the turns done and the turns in all. `stream`: where GPUs run the kernel: a handle, a
     torch or CuPy stream, or an object with `__cuda_stream__`; None is the arrays' library's current
-    one.
+    one. `trap`: the interpreter stops at a NaN that is stored, or with `inf` at an infinity too, and
+    names the operation that made it (DSL0614).
     """
 
     shuffle: int | None = None
@@ -29,6 +30,7 @@ class Settings:
     stdout: TextIO | None = None
     progress: Callable[[int, int], None] | None = None
     stream: object = None
+    trap: Literal["nan", "inf"] | None = None
 
 
 class Changes(TypedDict, total=False):
@@ -39,6 +41,7 @@ class Changes(TypedDict, total=False):
     stdout: TextIO | None
     progress: Callable[[int, int], None] | None
     stream: object
+    trap: Literal["nan", "inf"] | None
 
 
 _DEFAULT = Settings()

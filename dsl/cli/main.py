@@ -26,6 +26,7 @@ COMMANDS = {
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
     "simulate": "Run what was written for Trainium or an NPU on its simulator.",
+    "debug": "Follow a turn of a kernel, statement by statement, forwards and backwards.",
     "inspect": "Show what the compiler knows about a kernel.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",
@@ -46,7 +47,7 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 _AUTHORING = frozenset(
-    {"fmt", "lsp", "stubs"}
+    {"debug", "fmt", "lsp", "stubs"}
 )  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """

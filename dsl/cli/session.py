@@ -79,7 +79,8 @@ def session_options(command: F) -> F:
             type=click.Choice(["human", "json", "sarif"]),
             callback=_store,
             expose_value=False,
-            help="How errors are written; json and sarif go to the standard output.",
+            help="How errors are written; json and sarif go to the standard output. With json, tables "
+            "are an object a row.",
         ),
         click.option(
             "--color",

@@ -52,7 +52,10 @@ class AieMachine(Machine):
         return dataclasses.replace(artifact, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
-        """The module with object FIFOs (`aie-mlir`, `final`) or with locks (`aie-explicit`)."""
+        """The module with object FIFOs (`aie-mlir`, `final`), or with locks.
+
+        Those are spelled as by mlir-aie 1.4 (`aie-explicit`), or before 1.3.5 (`aie-explicit-1.2`).
+        """
 
         def module() -> str:
             return artifact.file(SOURCE).decode()
@@ -60,7 +63,17 @@ class AieMachine(Machine):
         def explicit() -> str:
             return artifact.file(EXPLICIT).decode()
 
-        return {"aie-mlir": module, "aie-explicit": explicit, "final": module}
+        def earlier() -> str:
+            from dslc.codegen.aie.printing.earlier_release import respelled
+
+            return respelled(explicit())
+
+        return {
+            "aie-mlir": module,
+            "aie-explicit": explicit,
+            "aie-explicit-1.2": earlier,
+            "final": module,
+        }
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]

@@ -83,7 +83,7 @@ class InterpretedProgram(Executable):
 
         s = current_settings()
         host: Mapping[str, Any] = args  # `prepare` gave arrays of the host alone
-        run(self._program, host, Options(s.shuffle, s.check, s.stdout, s.progress))
+        run(self._program, host, Options(s.shuffle, s.check, s.stdout, s.progress, s.trap))
 
 
 MACHINE = Interpreter

@@ -104,10 +104,11 @@ def _one_by_one(e: Emission, value: Value, ats: list[At]) -> Lanes:
 
 def repeat(e: Emission, i: ins.Repeat, at: At) -> Lanes:
     """Coordinate // times along the axis."""
-    mapped = repeated(at, i.axis, i.times)
+    axis, size = i.axis % i.x.type.rank, i.x.type.shape[i.axis]
+    mapped = repeated(at, axis, i.times, size)
     if mapped is not None:
         return e.pull(i.x, mapped)
-    singles = [repeated(At(at.base, (lane,)), i.axis, i.times) for lane in at.lanes]
+    singles = [repeated(At(at.base, (lane,)), axis, i.times, size) for lane in at.lanes]
     return _one_by_one(e, i.x, [found for found in singles if found is not None])
 
 

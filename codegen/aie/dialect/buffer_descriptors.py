@@ -5,14 +5,16 @@ from __future__ import annotations
 from math import prod
 
 from dslc.codegen.aie.dialect.tiles import is_compute, tile_of
-from dslc.codegen.aie.dialect.types import LoopAttr, parse_loop, print_loops
+from dslc.codegen.aie.dialect.types import LoopAttr
 from dslc.compiler.targets.aie import NPU2_ARRAY
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     MemRefType,
     StringAttr,
+    i1,
     i32,
 )
 from xdsl.ir import Attribute, Block
@@ -102,7 +104,7 @@ class DmaStartOp(IRDLOperation):
     channel = prop_def(IntegerAttr)
     first = successor_def()
     following = successor_def()
-    started = result_def(IndexType())
+    started = result_def(i1)
     traits = traits_def(IsTerminator())
 
     @classmethod
@@ -117,7 +119,7 @@ class DmaStartOp(IRDLOperation):
                 parser.parse_punctuation(",")
                 blocks.append(parser.parse_successor())
         properties = {"direction": direction, "channel": channel}
-        return cls(properties=properties, successors=blocks, result_types=[IndexType()])
+        return cls(properties=properties, successors=blocks, result_types=[i1])
 
     def print(self, printer: Printer) -> None:
         """As it is parsed."""
@@ -147,27 +149,26 @@ class DmaBdOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> DmaBdOp:
-        """`aie.dma_bd(%x : memref<...>) {dimensions = ..., len = 64 : i32, offset = 0 : i32}`."""
+        """`aie.dma_bd(%x : memref<...> offset = 0 len = 64 sizes = [8, 8] strides = [1, 8])`."""
         with parser.in_parens():
             buffer = parser.parse_unresolved_operand()
             parser.parse_punctuation(":")
             operand = parser.resolve_operand(buffer, parser.parse_type())
-        properties: dict[str, Attribute] = {}
-
-        def option() -> None:
-            name = parser.parse_identifier()
-            parser.parse_punctuation("=")
-            if name != "dimensions":
-                properties[name] = parser.parse_attribute()
-                return
-            parser.parse_characters("#aie")
-            with parser.in_angle_brackets():
-                parser.parse_keyword("bd_dim_layout_array")
-                square = parser.Delimiter.SQUARE
-                found = parser.parse_comma_separated_list(square, lambda: parse_loop(parser))
-            properties["loops"] = ArrayAttr(found)
-
-        parser.parse_comma_separated_list(parser.Delimiter.BRACES, option)
+            properties: dict[str, Attribute] = {}
+            for name in ("offset", "len"):
+                parser.parse_keyword(name)
+                parser.parse_punctuation("=")
+                properties[name] = number_of(parser)
+            lists: list[list[int]] = []
+            for name in ("sizes", "strides"):
+                if parser.parse_optional_keyword(name) is not None:
+                    parser.parse_punctuation("=")
+                    square = parser.Delimiter.SQUARE
+                    lists.append(parser.parse_comma_separated_list(square, parser.parse_integer))
+        if lists:
+            sizes, strides = lists
+            pairs = zip(sizes, strides, strict=True)
+            properties["loops"] = ArrayAttr([LoopAttr(IntAttr(n), IntAttr(s)) for n, s in pairs])
         return cls(operands=[operand], properties=properties)
 
     def print(self, printer: Printer) -> None:
@@ -176,13 +177,12 @@ class DmaBdOp(IRDLOperation):
             printer.print_operand(self.buffer)
             printer.print_string(" : ")
             printer.print_attribute(self.buffer.type)
-        printer.print_string(" {")
-        if self.loops is not None:
-            printer.print_string("dimensions = #aie<bd_dim_layout_array")
-            print_loops(printer, self.loops.data)
-            printer.print_string(">, ")
-        numbers = self.len.value.data, self.offset.value.data
-        printer.print_string("len = {} : i32, offset = {} : i32}}".format(*numbers))
+            numbers = self.offset.value.data, self.len.value.data
+            printer.print_string(" offset = {} len = {}".format(*numbers))
+            if self.loops is not None:
+                sizes = ", ".join(str(loop.size.data) for loop in self.loops.data)
+                strides = ", ".join(str(loop.stride.data) for loop in self.loops.data)
+                printer.print_string(f" sizes = [{sizes}] strides = [{strides}]")
 
     def verify_(self) -> None:
         """It lies within its buffer, and its loops pass its length."""

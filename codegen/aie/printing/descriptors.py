@@ -1,7 +1,7 @@
 """A plan printed at the level of locks, buffer descriptors and flows (printer B).
 
-The forms are those of mlir-aie 1.4: locks are used by an i32 operand, descriptors say length and
-offset as attributes.
+The forms are those of mlir-aie 1.4: locks are used by an i32 operand, descriptors name offset, length,
+sizes and strides. earlier_release.py has those of the releases before 1.3.5.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _ring(channel: Channel, first: int) -> Iterator[str]:
 
 def _transfer(descriptor: Descriptor) -> str:
     buffer = descriptor.buffer
-    options = f"len = {descriptor.length} : i32, offset = {descriptor.offset} : i32"
+    moved = f"offset = {descriptor.offset} len = {descriptor.length}"
     if descriptor.dims:
-        loops = ", ".join(f"<size = {n}, stride = {s}>" for n, s in descriptor.dims)
-        options = f"dimensions = #aie<bd_dim_layout_array[{loops}]>, {options}"
-    return f"aie.dma_bd(%{buffer.name} : {memref(buffer.count, buffer.dtype)}) {{{options}}}"
+        sizes, strides = (", ".join(str(d[n]) for d in descriptor.dims) for n in (0, 1))
+        moved = f"{moved} sizes = [{sizes}] strides = [{strides}]"
+    return f"aie.dma_bd(%{buffer.name} : {memref(buffer.count, buffer.dtype)} {moved})"

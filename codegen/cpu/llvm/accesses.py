@@ -16,7 +16,6 @@ from dslc.compiler.vector.values import Constant, Operand
 
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
 _NONTEMPORAL = ", !nontemporal !0"
-NONTEMPORAL = "!0 = !{i32 1}\n"
 
 
 def emit_access(f: FunctionText, i: Any) -> str | None:

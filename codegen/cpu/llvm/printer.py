@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dslc.codegen.cpu.llvm.accesses import NONTEMPORAL, emit_access
+from dslc.codegen.cpu.llvm.accesses import emit_access
 from dslc.codegen.cpu.llvm.registers import REGISTER_EMITTERS
 from dslc.codegen.cpu.llvm.types import type_text
 from dslc.codegen.cpu.llvm.writing import FunctionText, ModuleText
@@ -29,6 +29,7 @@ from dslc.compiler.vector.values import Constant, Operand, Register
 
 # What code with floats refers to there, and a C library has; nothing reads it.
 _WINDOWS = "@_fltused = weak_odr constant i32 0\n"
+METADATA = '!0 = !{i32 1}\n!1 = !{!"branch_weights", i32 1, i32 2000}\n'
 _WIDE = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 
 
@@ -40,7 +41,7 @@ def print_llvm(module: Module, triple: str, tune: str) -> str:
     attributes = f'attributes #0 = {{ nounwind "no-stack-arg-probe" "tune-cpu"="{tune}"{wide} }}\n'
     marks = _WINDOWS if "windows" in triple else ""
     head = f'target triple = "{triple}"\n{marks}{shared.text()}'
-    return "\n".join([head, *functions, attributes + NONTEMPORAL])
+    return "\n".join([head, *functions, attributes + METADATA])
 
 
 class _FunctionPrinter:
@@ -183,7 +184,8 @@ class _FunctionPrinter:
     def if_(self, stmt: If) -> None:
         f = self.f
         then, otherwise, after = (f.fresh_label(word) for word in ("then", "else", "after"))
-        f.end(f"br {f.typed(stmt.condition)}, label %{then}, label %{otherwise}")
+        hint = ", !prof !1" if stmt.rare else ""
+        f.end(f"br {f.typed(stmt.condition)}, label %{then}, label %{otherwise}{hint}")
         edges: list[tuple[Sequence[str], str]] = []
         for label, block in ((then, stmt.then), (otherwise, stmt.otherwise)):
             f.begin(label)

@@ -53,7 +53,9 @@ def shape_for(machine: Processor, unit: Unit, m: int, n: int, *, twice: bool = F
     across = -(-n // unit.lanes)
     best = Shape(1, 1)
     least = float("inf")
-    for count in range(1, min(across, 8) + 1):
+    # What makes words of packed weights needs registers too, for scales and zero points.
+    widest = 8 if unit.depth > 1 else 4
+    for count in range(1, min(across, widest) + 1):
         most = (machine.registers - count - 2) // (count * (1 + twice))
         rows = max(1, min(m, most))
         if rows < m:
@@ -142,7 +144,7 @@ def multiply(
         return out
 
     def loop(sums: Sequence[Operand], first: ex.Expr, stop: ex.Expr, by: int) -> Sequence[Operand]:
-        with e.loop("k", first, stop, by, sums, movable=False) as (at, made):
+        with e.loop("k", first, stop, by, sums) as (at, made):
             found: Sequence[Operand] = made.carried
             for number in range(by):
                 found = step(found, at + Linear(constant=number))

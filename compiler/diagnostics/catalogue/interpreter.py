@@ -104,6 +104,22 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  store @x[0 : +64], %a; %b = load @x[1 : +64]\n"
         "Right:  store @x[0 : +64], %a; memory_barrier; %b = load @x[1 : +64]",
     ),
+    "DSL0614": (
+        "A NaN or an infinity is stored",
+        '`dslc run --trap-nan` and `dslc.options(trap="nan")` stop at the first element that is no '
+        "number and goes into a tensor. The place is that of the operation which made it of numbers, "
+        "with its operands; a label shows where it is stored. What only lanes past a tensor's end "
+        "have, or what `where` leaves out, is no finding. `--trap-inf` counts infinities too.\n\n"
+        "Wrong:  y[n : n + 64] = log(x[n : n + 64])                  # of negative numbers\n"
+        "Right:  y[n : n + 64] = log(maximum(x[n : n + 64], 1e-6))",
+    ),
+    "DSL0615": (
+        "A turn does too much to record",
+        "`dslc debug` keeps every instruction of a turn, so that it can go backwards: 200,000 of them, "
+        "and 1 GiB of what they wrote.\n\n"
+        "Wrong:  dslc debug gemm.tile --dim M=4096 --dim N=4096 --dim K=65536\n"
+        "Right:  dslc debug gemm.tile --dim M=32 --dim N=32 --dim K=256",
+    ),
     "DSL0650": (
         "An NKI kernel breaks a rule of the machine",
         "The simulator of NKI ran the kernel's source and met something that a NeuronCore forbids, or "

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dslc.compiler.interpreter import semaphores
+from dslc.compiler.interpreter.hazards.trap import trapped
+from dslc.compiler.interpreter.recording import recorded
 from dslc.compiler.interpreter.scope import Scope, Step
 from dslc.compiler.interpreter.steps import accesses, arrivals, copies, debugging, products, tiles
 from dslc.compiler.ir import instructions as ins
@@ -59,4 +61,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
 
 def build(scope: Scope, instruction: ins.Instruction) -> Step:
     """The step of one instruction; SemaphoreWait alone is a flow (`semaphores.wait_flow`)."""
-    return BUILDERS[type(instruction)](scope, instruction)
+    step = BUILDERS[type(instruction)](scope, instruction)
+    if scope.trap is not None:
+        step = trapped(scope, instruction, step, scope.trap)
+    return recorded(scope, instruction, step) if scope.records else step

@@ -102,13 +102,18 @@ class Builder(AccessBuilder):
         return results
 
     def if_(
-        self, condition: Operand, then: Branch, otherwise: Branch | None = None
+        self,
+        condition: Operand,
+        then: Branch,
+        otherwise: Branch | None = None,
+        *,
+        rare: bool = False,
     ) -> tuple[Register, ...]:
-        """One of two blocks; each part builds one and gives what it yields."""
+        """One of two blocks, the first perhaps rare; each part builds one and gives what it yields."""
         chosen = self._built(then)
         other = Block(()) if otherwise is None else self._built(otherwise)
         outs = tuple(Register(x.type) for x in chosen.yields or other.yields)
-        self.append(If(outs, condition, chosen, other, loc=self.loc))
+        self.append(If(outs, condition, chosen, other, rare, loc=self.loc))
         return outs
 
     def returns(self, status: Given) -> None:

@@ -7,11 +7,12 @@ operand that stands for the result, or None where the instruction is legal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building import Builder
-from dslc.compiler.vector.function import Stmt
+from dslc.compiler.vector.function import Function, Stmt
 from dslc.compiler.vector.legal.capabilities import Capabilities
 from dslc.compiler.vector.types import POINTER
 from dslc.compiler.vector.values import Operand, Register
@@ -30,11 +31,20 @@ class LegalBuilder(Builder):
         self._rules = rules
         self._scratch = Register(POINTER, "scratch")
         self._scratch_bytes = 0
+        self.own_functions: dict[str, Function] = {}
 
     def scratch(self, size: int) -> Register:
         """Memory of the function's own for what a rule does at once; every use overwrites the last."""
         self._scratch_bytes = max(self._scratch_bytes, size)
         return self._scratch
+
+    def own_function(self, name: str, build: Callable[[LegalBuilder, Register], None]) -> str:
+        """The name of a local function over memory at a pointer, built once for the module."""
+        if name not in self.own_functions:
+            inner = LegalBuilder(name, self.capabilities, self._rules, exported=False)
+            build(inner, inner.pointer("own", align=64))
+            self.own_functions[name] = replace(inner.function(), body=inner.whole_body())
+        return name
 
     def whole_body(self) -> tuple[Stmt, ...]:
         """The statements of the function, with the memory that rules asked for."""

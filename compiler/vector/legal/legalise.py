@@ -44,7 +44,9 @@ _RULES = {**REGISTER_RULES, **MEMORY_RULES}
 
 def legalise(module: Module, capabilities: Capabilities) -> Module:
     """The module with the same results, in instructions that a machine of these capabilities has."""
-    return Module(tuple(Legaliser(f, capabilities).run() for f in module.functions))
+    own: dict[str, Function] = {}
+    functions = [Legaliser(f, capabilities, own).run() for f in module.functions]
+    return Module((*own.values(), *functions))
 
 
 def _is_held_otherwise(dtype: DType) -> bool:
@@ -60,11 +62,14 @@ def vector_dtype(x: Operand) -> DType | None:
 class Legaliser:
     """Legalises one function; `held` are the operands that stand for its registers."""
 
-    def __init__(self, function: Function, capabilities: Capabilities) -> None:
+    def __init__(
+        self, function: Function, capabilities: Capabilities, own: dict[str, Function]
+    ) -> None:
         self.function = function
         self.held: dict[Register, Operand] = {}
         self.copying = False  # whether the body under way is written more than once
         self.b = LegalBuilder(function.name, capabilities, _RULES, function.exported)
+        self.b.own_functions = own
 
     def run(self) -> Function:
         """The function, legal."""

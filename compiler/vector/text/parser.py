@@ -168,9 +168,11 @@ class _Parser:
                 return While(self.outs(names), carried, starts, test, block, loc=self.at())
             case _:
                 condition = self.operand()
+                rare = self.cursor.accept("rare")
                 then = self.block()
                 otherwise = self.block() if self.cursor.accept("else") else Block(())
-                return If(self.outs(names), condition, then, otherwise, loc=self.at())
+                outs = self.outs(names)
+                return If(outs, condition, then, otherwise, rare, loc=self.at())
 
     def for_(self, names: list[tuple[Token, Type | None]]) -> For:
         token = self.register_name()

@@ -20,7 +20,7 @@ The grammar, where NAME is a letter and then letters, digits, `_` and `.`; `x,*`
     for       = outs "for" register "in" range ("unroll" INT)? carry? block at?
     range     = "range" "(" operand "," operand "," INT ")"
     while     = outs "while" carry? block "do" block at?
-    if        = outs "if" operand block ("else" block)? at?
+    if        = outs "if" operand "rare"? block ("else" block)? at?
     outs      = ((register ":" TYPE),* "=")?
     carry     = "carry" "(" (register ":" TYPE "=" operand),* ")"
     block     = "{" stmt* ("yield" operand,*)? "}"
@@ -136,7 +136,9 @@ class _Printer:
                 yield f"{indent}}} do {{"
                 yield from self.block(stmt.block, inner)
             case If():
-                yield f"{indent}{self.outs(stmt.outs)}if {self.operand(stmt.condition)} {{"
+                rare = " rare" if stmt.rare else ""
+                condition = f"{self.operand(stmt.condition)}{rare}"
+                yield f"{indent}{self.outs(stmt.outs)}if {condition} {{"
                 yield from self.block(stmt.then, inner)
                 if stmt.otherwise.body or stmt.otherwise.yields:
                     yield f"{indent}}} else {{"

@@ -56,12 +56,12 @@ def show_dir() -> None:
 @session_options
 def ls() -> None:
     """List the entries, the one used last first."""
-    from dslc.cli.tables.table import print_table, size_text
+    from dslc.cli.tables.table import is_json, print_table, size_text
 
     rows = [(e.key[:12], size_text(e.size), _age(e.used), *_names(e)) for e in _cache().ls()]
     if rows:
         print_table(("key", "size", "used", "kernel", "target"), rows, right=(1, 2))
-    else:
+    elif not is_json():
         current().say("the cache is empty")
 
 

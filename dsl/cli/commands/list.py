@@ -43,10 +43,28 @@ def command(package: Path, name: str | None) -> int:
 
 
 def _show_package(folder: PackageFolder) -> None:
-    from dslc.cli.tables.table import print_table, size_text
+    from dslc.cli.tables.table import is_json, print_object, print_table, size_text
 
     index = folder.index
     size = size_text(sum(r.size for r in index.files.values()))
+    if is_json():
+        print_object(
+            {
+                "package": index.name,
+                "version": index.version,
+                "files": len(index.files),
+                "size": size,
+                "digest": folder.digest,
+                "dslc": index.origins.dslc,
+                "sources": index.origins.sources,
+                "toolchains": index.origins.toolchains,
+                "kernels": [
+                    {"kernel": k.name, "targets": sorted({s.target for s in k.specializations})}
+                    for k in index.kernels
+                ],
+            }
+        )
+        return
     click.echo(f"{index.name} {index.version}, {len(index.files)} files, {size}")
     click.echo(f"digest   {folder.digest}")
     click.echo(f"made by  dslc {index.origins.dslc}")
@@ -65,17 +83,18 @@ def _show_package(folder: PackageFolder) -> None:
 
 
 def _show_kernel(folder: PackageFolder, kernel: IndexedKernel) -> None:
-    from dslc.cli.tables.table import print_table
+    from dslc.cli.tables.table import is_json, print_table
 
     parameters = []
     for p in kernel.parameters:
         mode = "" if p.mode == "in" else f"{p.mode} "
         dims = "" if p.dims is None else f"[{', '.join(p.dims)}]"
         parameters.append(f"{p.name}: {mode}{p.dtype}{dims}")
-    click.echo(f"{kernel.name}({', '.join(parameters)})")
-    if kernel.doc:
-        click.echo(kernel.doc.strip())
-    click.echo()
+    if not is_json():
+        click.echo(f"{kernel.name}({', '.join(parameters)})")
+        if kernel.doc:
+            click.echo(kernel.doc.strip())
+        click.echo()
     rows = [_row(folder, kernel, s) for s in kernel.specializations]
     heads = ("target", "dims", "for", "choices", "requires", "shared", "tuned on", "key")
     print_table(heads, rows, right=(5,))

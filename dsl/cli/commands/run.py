@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from dslc.cli.compiling import (
@@ -71,6 +72,12 @@ dslc run gemm_quantized.tile -k gemm_quantized -D W=i6 --dim M=16 --set BN=64 \\
     "--shuffle", type=int, metavar="SEED", help="Run the parallel turns in a random order."
 )
 @click.option(
+    "--trap-nan",
+    is_flag=True,
+    help="Interpret it; stop at the first NaN that is stored, and name the operation that made it.",
+)
+@click.option("--trap-inf", is_flag=True, help="The same for infinities and NaNs.")
+@click.option(
     "--verify",
     is_flag=True,
     help="Also interpret the program before and after all passes, in order and shuffled, and compare.",
@@ -89,6 +96,8 @@ def command(
     outputs: tuple[str, ...],
     shuffle: int | None,
     verify: bool,
+    trap_nan: bool,
+    trap_inf: bool,
     repeat: int,
     options: CompileOptions,
 ) -> int:
@@ -100,7 +109,11 @@ def command(
     """
     from dslc.cli.feeding import feed
     from dslc.cli.inputs import parse_definitions, parse_integers, read_inputs
+    from dslc.compiler.targets import INTERP
 
+    trap: Literal["nan", "inf"] | None = "inf" if trap_inf else "nan" if trap_nan else None
+    if trap is not None:
+        options = replace(options, target=INTERP.name)
     kernel = pick_kernel(options.library(file), name, file)
     compiled, fed = feed(
         kernel,
@@ -111,7 +124,7 @@ def command(
     )
     current().note(repr(compiled), level=1)
     files = _output_files(outputs, fed)
-    results, seconds = _timed(compiled, fed, shuffle, repeat)
+    results, seconds = _timed(compiled, fed, shuffle, repeat, trap)
     _print_outputs(fed, results)
     current().say(f"{compiled.name} on {compiled.target}: {_duration(compiled, seconds, repeat)}")
     for parameter, path in files.items():
@@ -146,7 +159,11 @@ def _output_files(outputs: tuple[str, ...], fed: Feed) -> dict[str, Path]:
 
 
 def _timed(
-    made: Specialization, fed: Feed, shuffle: int | None, repeat: int
+    made: Specialization,
+    fed: Feed,
+    shuffle: int | None,
+    repeat: int,
+    trap: Literal["nan", "inf"] | None,
 ) -> tuple[dict[str, Any], float]:
     """The outputs of the last run, and the median of the runs in seconds."""
     import dslc
@@ -158,7 +175,7 @@ def _timed(
         arguments = fed.fresh()
         with (
             shown_progress(made.name) as progress,
-            dslc.options(shuffle=shuffle, progress=progress),
+            dslc.options(shuffle=shuffle, progress=progress, trap=trap),
         ):
             begin = time.perf_counter()
             made(**arguments)

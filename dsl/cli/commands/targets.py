@@ -57,8 +57,26 @@ def _memories(target: Target) -> str:
 
 
 def _show(target: Target) -> None:
-    from dslc.cli.tables.table import print_table
+    from dslc.cli.tables.table import is_json, print_object, print_table
 
+    if is_json():
+        print_object(
+            {
+                "target": target.name,
+                "machine": target.title,
+                "warp": target.warp_size,
+                "threads": target.threads,
+                "units": target.units,
+                "memories": [
+                    {"name": m.name, "bytes": m.bytes, "unit": m.unit} for m in target.memories
+                ],
+                "atoms": [
+                    {"name": a.name, "m": a.m, "n": a.n, "k": a.k, "threads": a.threads}
+                    for a in target.atoms
+                ],
+            }
+        )
+        return
     click.echo(f"{target.name}: {target.title}")
     click.echo(f"threads of a turn: at most {target.threads}, in warps of {target.warp_size}")
     click.echo(f"turns at once: {target.units}")

@@ -197,3 +197,21 @@ def test_infinities_compare() -> None:
     assert [c.verdict for c in verification.compare(one, one, {"f": F32})] == ["equal"]
     other = {"f": np.float32([-np.inf, 1])}
     assert [c.verdict for c in verification.compare(one, other, {"f": F32})] == ["DIFFERENT"]
+
+
+def test_the_first_nan_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "logs.tile"
+    file.write_text(
+        "kernel logs(x: f32[N], y: out f32[N]):\n"
+        "    for n in parallel(range(0, N, 8)):\n"
+        "        w = log(x[n : n + 8] - 100.0)\n"
+        "        y[n : n + 8] = w\n"
+    )
+    words = ["run", str(file), "--dim", "N=8"]
+    assert run(words) == 0
+    capsys.readouterr()
+    assert run([*words, "--trap-nan"]) == 4
+    shown = capsys.readouterr().err
+    assert "error[DSL0614]: y[0] becomes NaN in turn n=0: log(-" in shown
+    assert "3 |         w = log(x[n : n + 8] - 100.0)" in shown
+    assert "it is stored here" in shown

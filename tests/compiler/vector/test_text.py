@@ -36,7 +36,7 @@ local function pick(%p: ptr align 64 noalias, %n: index, %k: u4) {
   } do {
     %y = shuffle %x, indices=(3, 2, 1, 0) : f32x4
     %j = add %i, 1 : index
-    if %more {
+    if %more rare {
       return i32(4)
     } else {
       store %own[0], %y

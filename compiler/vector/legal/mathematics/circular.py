@@ -22,7 +22,7 @@ from dslc.compiler.vector.legal.mathematics.formats import (
     two_sum,
     whole,
 )
-from dslc.compiler.vector.values import Constant, Operand
+from dslc.compiler.vector.values import Constant, Operand, Register
 
 _HALF_PI = {
     True: (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
@@ -57,7 +57,7 @@ def _turned(b: LegalBuilder, x: Operand, quarters: int) -> Operand:
         pairs = zip(_near(b, x, fields), _far(b, x, fields), strict=True)
         return [b.select(near, mine, theirs) for mine, theirs in pairs]
 
-    rest, multiple = b.if_(anywhere, mixed, lambda: _near(b, x, fields))
+    rest, multiple = b.if_(anywhere, mixed, lambda: _near(b, x, fields), rare=True)
     z = b.mul(rest, rest)
     sine = b.fma(b.mul(rest, z), polynomial(b, z, "sin"), rest)
     half = b.mul(z, 0.5)
@@ -81,7 +81,21 @@ def _near(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:
 
 
 def _far(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:
-    """The same of any number; NaN of infinities."""
+    """The same of any number; NaN of infinities. A function of its own: few kernels come here."""
+    room = -(-fields.number.count * fields.number.dtype.bits // 512) * 64
+
+    def build(inner: LegalBuilder, own: Register) -> None:
+        rest, count = _far_rest(inner, inner.load(own, 0, fields.number, align=64), fields)
+        inner.store(own, 0, rest, align=64)
+        inner.store(own, room, count, align=64)
+
+    own = b.scratch(2 * room)
+    b.store(own, 0, x, align=64)
+    b.call(b.own_function(f"quarter_turns_{fields.number}", build), own)
+    return b.load(own, 0, fields.number, align=64), b.load(own, room, fields.integer, align=64)
+
+
+def _far_rest(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:
     finite = b.binary("lt", b.unary("abs", x), float("inf"))
     number = b.convert(b.select(finite, x, 0.0), F64)
     if vector_type(number).lanes is None:

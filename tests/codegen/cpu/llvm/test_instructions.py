@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.cpu.llvm.engine import compile_module
+from dslc.codegen.cpu.llvm.engine import compile_module, object_code
 from dslc.codegen.cpu.llvm.processors import capabilities
 from dslc.codegen.cpu.tools.elf_objects import read_object
-from dslc.compiler.dtypes import BF16, F16, F32, F64, DType, encode
+from dslc.compiler.dtypes import F16, F32, F64, DType, all_dtypes
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.targets.cpu import Processor, processor_by_name
 from dslc.compiler.vector.atoms import ATOMS
@@ -21,149 +21,7 @@ from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.verifying import verify
 
 from strategies.native_vector import PROCESSORS, aligned, load
-
-SIZE = 1024
-BODIES = {
-    "masks": """
-        %m = lt i64x7(0, 1, 2, 3, 4, 5, 6), i64x7(5) : boolx7
-        %x = load %a[3], mask=%m, fill=i16x7(-1) : i16x7
-        store %b[1], %x, mask=%m
-        %one = load %a[0], mask=bool(False), fill=f32(2.5) : f32
-        store %b[32], %one
-        %two = load %a[0], mask=bool(True) : i32
-        store %b[36], %two, mask=bool(True)
-        store %b[40], %two, mask=bool(False)
-    """,
-    "bools": """
-        %m = load %a[0] : boolx16
-        %k = not %m : boolx16
-        store %b[0], %k
-        %s = load %a[5] : bool
-        store %b[16], %s
-        %any = reduce or, %m : bool
-        %all = reduce and, %m : bool
-        %odd = reduce xor, %m : bool
-        store %b[17], %any
-        store %b[18], %all
-        store %b[19], %odd
-        %c = convert %m : f32x16
-        store %b[64], %c
-    """,
-    "apart": """
-        %x = load_strided %a[300], -20 : i32x9
-        store_strided %b[400], -12, %x
-        %i = load %a[0] : u8x16
-        %j = and %i, u8x16(31) : u8x16
-        %y = gather %a[4], %j, scale=12 : u16x16
-        store %b[512], %y
-        %m = lt %j, u8x16(16) : boolx16
-        %k = xor %j, u8x16(3) : u8x16
-        scatter %b[600], %k, %y, mask=%m, scale=6
-    """,
-    "packed": "".join(
-        f"""
-        %x{n}.{lanes} = load_packed %a[{n}] : i{n}x{lanes}
-        store_packed %b[{120 * n + lanes}], %x{n}.{lanes}
-        %y{n}.{lanes} = load_packed %a[{n}] : u{n}x{lanes}
-        store %b[{120 * n + lanes + 40}], %y{n}.{lanes}
-        """
-        for n in range(1, 8)
-        for lanes in (8, 32)
-    ),
-    "atomics": """
-        store %b[0], i64x4(5, -5, 7, 9)
-        store %b[64], f32x4(1.5, -2.5, 4.0, 0.0)
-        %a0 = atomic_update add, %b[0], 3 : index
-        %a1 = atomic_update min, %b[8], 4, order=acq_rel : index
-        %a2 = atomic_update max, %b[16], u64(18446744073709551615), order=release : u64
-        %a3 = atomic_update xor, %b[24], u32(255), order=acquire : u32
-        %a4 = atomic_update exchange, %b[28], i32(-3) : i32
-        %a5 = atomic_update add, %b[64], f32(0.25) : f32
-        %a6 = atomic_update max, %b[68], f32(nan) : f32
-        %a7 = atomic_update min, %b[72], f32(-1.0) : f32
-        %a8 = atomic_update add, %b[76], f16(1.5) : f16
-        %a9 = atomic_update max, %b[78], bf16(1.5) : bf16
-        %c0 = compare_exchange %b[28], i32(-3), i32(12), order=acq_rel : i32
-        %c1 = compare_exchange %b[28], i32(-3), i32(13) : i32
-        %l = atomic_load %b[0], order=acquire : index
-        atomic_store %b[32], %l, order=release
-        store %b[128], %a0
-        store %b[136], %a1
-        store %b[144], %a2
-        store %b[152], %a3
-        store %b[156], %a4
-        store %b[160], %a5
-        store %b[164], %a6
-        store %b[168], %a7
-        store %b[172], %a8
-        store %b[176], %c0
-        store %b[180], %c1
-    """,
-    "memory": """
-        %own = allocate size=256 : ptr
-        %x = load %a[0], align=64 : i8x64
-        store %own[64], %x, align=64
-        %t = table i16x4(1, -2, 3, -4) : ptr
-        %i = load %a[0] : u8
-        %j = mod %i, u8(4) : u8
-        %k = convert %j : index
-        %at = mul %k, 2 : index
-        %y = load %t[%at] : i16
-        store %b[0], %y
-        %z = load %own[65] : i8x32
-        store %b[64], %z, align=64, nontemporal=True
-        fence
-        prefetch %a[1000000], write=True, locality=0
-        pause
-        %p = select bool(True), %a, %b : ptr
-        store %own[0], %p
-        %q = load %own[0] : ptr
-        %r = advance %q[16] : ptr
-        %w = load %r[-8], nontemporal=True : i32
-        store %b[128], %w
-    """,
-    "nearest": """
-        %x = load %a[0] : i8x16
-        %f = convert %x : f32x16
-        %h = mul %f, f32x16(0.5) : f32x16
-        %n = nearest %h : i32x16
-        store %b[0], %n
-        %m = nearest %h : i8x16
-        store %b[64], %m
-        %d = convert %h : f64x16
-        %o = nearest %d : i64x16
-        store %b[128], %o
-        %e = extract %d, 3 : f64
-        %g = nearest %e : i32
-        store %b[256], %g
-        %u = convert %h, in_range=True : i16x16
-        store %b[320], %u
-        %v = extract %h, 5 : f32
-        %s = nearest %v : i32
-        store %b[360], %s
-    """,
-    "permutations": "".join(
-        f"""
-        %t{n} = load %a[{n}] : {table}
-        %i{n} = load %a[{n + 9}] : {index}
-        %p{n} = permute %t{n}, %i{n} : {table.split("x")[0]}x{index.split("x")[1]}
-        store %b[{64 * n}], %p{n}
-        """
-        for n, (table, index) in enumerate(
-            [
-                ("u8x64", "u8x64"), ("u8x16", "u8x16"), ("i8x16", "i16x5"), ("u16x32", "u8x32"),
-                ("f32x16", "i32x16"), ("f32x8", "u8x16"), ("f64x8", "i64x3"), ("i32x4", "u8x7"),
-                ("f16x16", "u8x16"), ("bf16x4", "u8x24"), ("f32x2", "u8x4"), ("u8x32", "u8x64"),
-            ]
-        )
-    ),
-}  # fmt: skip
-
-
-def source() -> Array:
-    found = aligned(SIZE)
-    found[:] = np.random.default_rng(3).integers(0, 256, SIZE)
-    return found
+from strategies.vector_cases import BODIES, CONTROL, SIZE, body_of, dot_of, source
 
 
 def compared(module: Module, processor: Processor, a: Array) -> tuple[Array, Array]:
@@ -177,52 +35,8 @@ def compared(module: Module, processor: Processor, a: Array) -> tuple[Array, Arr
 @pytest.mark.parametrize("name", sorted(PROCESSORS))
 @pytest.mark.parametrize("body", BODIES)
 def test_instructions(body: str, name: str) -> None:
-    module = parse(f"function f(%a: ptr align 64, %b: ptr align 64) {{{BODIES[body]}\n}}\n")
-    verify(module)
-    want, have = compared(module, PROCESSORS[name], source())
+    want, have = compared(body_of(body), PROCESSORS[name], source())
     np.testing.assert_array_equal(have, want)
-
-
-CONTROL = """
-local function inner(%b: ptr, %n: index) {
-  for %i in range(0, 10, 1) unroll 3 {
-    %stop = eq %i, %n : bool
-    if %stop {
-      %status = convert %i : i32
-      return %status
-    }
-    %at = mul %i, 8 : index
-    store %b[%at], %i
-  }
-}
-
-function f(%a: ptr align 64, %b: ptr align 64) {
-  %s = call inner, %b, 7 : i32
-  store %b[256], %s
-  %r = call inner, %b, -1 : i32
-  store %b[260], %r
-  %x: index, %y: f32x3 = while carry(%i: index = 1, %v: f32x3 = f32x3(1.0, 2.0, 3.0)) {
-    %next = mul %i, 3 : index
-    %more = lt %next, 1000 : bool
-    yield %more
-  } do {
-    %w = mul %v, f32x3(0.5) : f32x3
-    yield %next, %w
-  }
-  store %b[264], %x
-  store %b[272], %y
-  %none: f32 = for %k in range(5, 0, 1) carry(%z: f32 = f32(7.0)) {
-    yield f32(8.0)
-  }
-  store %b[300], %none
-  %both = lt %x, 0 : bool
-  if %both {
-    return i32(1)
-  } else {
-    return i32(2)
-  }
-}
-"""
 
 
 @pytest.mark.parametrize("name", sorted(PROCESSORS))
@@ -237,24 +51,11 @@ def test_control(name: str) -> None:
 @pytest.mark.parametrize("lanes", [4, 24])
 def test_atoms(lanes: int, name: str) -> None:
     """Those of integers exactly; sums of bf16 to the last places of f32."""
-    numbers = np.random.default_rng(lanes)
     for atom in ATOMS.values():
         if lanes % (atom.m * atom.n):
             continue
-        b = Builder("f")
-        a, out = b.pointer("a", align=64), b.pointer("b", align=64)
-        acc_lanes, a_lanes, b_lanes = atom.lanes(lanes // (atom.m * atom.n))
-        x = b.load(a, 0, VectorType(atom.a, a_lanes))
-        y = b.load(a, 1024, VectorType(atom.b, b_lanes))
-        acc = b.load(a, 2048, VectorType(atom.acc, acc_lanes)) if atom.accumulates else None
-        b.store(out, 0, b.dot(atom.name, x, y, acc))
-        given = aligned(4096)
-        given[:] = numbers.integers(0, 256, 4096)
-        if atom.acc == F32:
-            halves = encode(numbers.standard_normal(1024).astype(np.float32), BF16)
-            given[:2048] = halves.view(np.uint8)
-            given[2048:] = numbers.standard_normal(512).astype(np.float32).view(np.uint8)
-        want, have = compared(Module((b.function(),)), PROCESSORS[name], given)
+        module, given = dot_of(atom, lanes)
+        want, have = compared(module, PROCESSORS[name], given)
         if atom.acc == F32:
             np.testing.assert_allclose(have.view(np.float32), want.view(np.float32), 1e-5, 1e-5)
         else:
@@ -301,3 +102,39 @@ def test_objects_call_nothing_and_are_the_same_each_time() -> None:
         content = compile_module(module, processor)
         assert compile_module(module, processor) == content
         assert not [s.name for s in read_object(content).symbols if s.is_global and not s.section]
+
+
+MXCSR = """
+target triple = "x86_64-unknown-linux-gnu"
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define i32 @set(ptr %a, ptr %b, i64 %n) {
+  call void @llvm.x86.sse.ldmxcsr(ptr %a)
+  ret i32 0
+}
+"""
+SMALL = [d for d in all_dtypes() if d.is_float and d.bits <= 8]
+
+
+@pytest.mark.skipif("znver4" not in PROCESSORS, reason="the word is x86's")
+@pytest.mark.parametrize("dtype", [SMALL[3], SMALL[12], SMALL[-3], SMALL[-1]], ids=str)
+def test_small_floats_where_arithmetic_flushes_subnormals(dtype: DType) -> None:
+    """Both ways, with subnormal operands and results of f32 taken as 0."""
+    processor = PROCESSORS["znver4"]
+    b = Builder("f")
+    x, out = b.pointer("a", align=64), b.pointer("b", align=64)
+    wide = b.convert(b.load(x, 0, VectorType(dtype, 256)), F32)
+    b.store(out, 0, wide)
+    b.store(out, 1024, b.convert(b.load(x, 256, VectorType(F32, 256)), dtype))
+    module = Module((b.function(),))
+    function = load(compile_module(module, processor), "f")
+    environment = load(object_code(MXCSR, "x86_64-unknown-linux-gnu", processor), "set")
+    given, want, have = aligned(2048), aligned(2048), aligned(2048)
+    given[:256] = np.arange(256)
+    numbers = np.random.default_rng(1).standard_normal(256).astype(np.float32)
+    given[256:1280] = (numbers * np.ldexp(np.float32(1), np.arange(256) - 128)).view(np.uint8)
+    interpret(module, "f", given, want)
+    words = np.array([0x9FC0, 0x1F80], np.uint32)
+    environment(words[:1], words, 0)
+    function(given, have)
+    environment(words[1:], words, 0)
+    np.testing.assert_array_equal(have, want)

@@ -1,0 +1,132 @@
+"""`dslc debug`: one turn of a kernel, statement by statement, forwards and backwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from dslc.cli.compiling import (
+    CompileOptions,
+    compile_options,
+    file_argument,
+    kernel_option,
+    pick_kernel,
+    set_option,
+)
+from dslc.cli.pages import Documented
+from dslc.cli.session import ExitCode
+
+if TYPE_CHECKING:
+    from dslc.compiler.interpreter.recording import Recording
+    from dslc.kernels import Kernel
+
+_EXAMPLES = """
+dslc debug softmax.tile --dim M=4 --dim N=30
+dslc debug gemm.tile --dim M=32 --dim N=32 --dim K=64 --turn m=16,n=0
+echo 'break 12; continue; print acc' | dslc debug gemm.tile --dim M=16 --dim N=16 --dim K=32
+"""
+
+
+@click.command("debug", cls=Documented, examples=_EXAMPLES)
+@file_argument
+@kernel_option
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter's value, as in `dslc run`. Repeatable.",
+)
+@click.option(
+    "--random", "seed", type=int, default=0, metavar="SEED", help="The seed of other tensors."
+)
+@click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="A dim that no tensor says. Repeatable.",
+)
+@set_option
+@click.option("--turn", metavar="NAME=INDEX,...", help="The turn to follow (default: the first).")
+@compile_options
+def command(
+    file: Path,
+    name: str | None,
+    inputs: tuple[str, ...],
+    seed: int,
+    dims: tuple[str, ...],
+    choices: tuple[str, ...],
+    turn: str | None,
+    options: CompileOptions,
+) -> int:
+    """Follow a turn of a kernel of FILE as the language means it, before any pass.
+
+    The turn is run once and recorded; then every statement of it can be visited, forwards and
+    backwards. Commands are read from the standard input, `help` lists them.
+    """
+    from dataclasses import replace
+
+    from dslc.cli.authoring.stepping import Stepper
+    from dslc.cli.feeding import feed
+    from dslc.cli.inputs import parse_definitions, parse_integers, read_inputs
+    from dslc.compiler.diagnostics import error
+    from dslc.compiler.targets import INTERP
+
+    options = replace(options, target=INTERP.name)
+    kernel = pick_kernel(options.library(file), name, file)
+    made, fed = feed(
+        kernel,
+        given=read_inputs(inputs),
+        dims=parse_integers(dims, "--dim"),
+        config=parse_definitions(choices, "--set"),
+        seed=seed,
+    )
+    recording = _record(kernel, dict(made.config), fed.fresh(), _turn(turn))
+    if not recording.events:
+        raise error("DSL0912", f"{kernel.name} has no such turn", hint="--turn m=0,n=64 names one")
+    Stepper(recording, file).run()
+    return ExitCode.OK
+
+
+def _record(
+    kernel: Kernel, config: dict[str, object], arguments: dict[str, object], wanted: dict[str, int]
+) -> Recording:
+    """Run the checker's program and record a turn of it."""
+    from dslc.calls.arguments import dim_size
+    from dslc.compilation.templates import TemplateOrigin
+    from dslc.compiler.diagnostics import error
+    from dslc.compiler.interpreter import Options, run
+    from dslc.compiler.interpreter.recording import Recording
+    from dslc.compiler.ir import Program
+
+    origin = kernel.origin
+    assert isinstance(origin, TemplateOrigin)
+    parameters = origin.signature.parameters
+    program = origin.elaborated(
+        {},
+        config,
+        lambda dim: dim_size(parameters, arguments, dim),  # type: ignore[arg-type]
+    ).program
+    if isinstance(program, Program):
+        raise error(
+            "DSL0912", f"{kernel.name} is a program", hint="a kernel of it can be followed: -k NAME"
+        )
+    indices = None
+    if wanted:
+        names = [axis.var.name for axis in program.grid]
+        if set(names) != set(wanted):
+            text = f"a turn of {kernel.name} is named by {', '.join(names) or 'nothing'}"
+            raise error("DSL0910", text, hint="--turn m=0,n=64")
+        indices = tuple(wanted[n] for n in names)
+    recording = Recording(indices)
+    run(program, arguments, Options(recording=recording))  # type: ignore[arg-type]
+    return recording
+
+
+def _turn(text: str | None) -> dict[str, int]:
+    from dslc.cli.inputs import parse_integers
+
+    return parse_integers(tuple(text.split(",")), "--turn") if text else {}
