@@ -13,7 +13,7 @@ PYTEST = $(BIN)/python -m pytest
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, print a table
+demo: $(VENV)/.demo ## quantise the layers of a small real model, run them, print a table
 	@$(BIN)/python examples/demo.py
 
 test: system-packages $(VENV)/.ready ## the tests that need no accelerator
@@ -65,7 +65,8 @@ typing-view:
 system-packages:
 	@bash .ci/system-packages
 
-$(VENV)/.ready: pyproject.toml
+# What dslc itself needs is all that the demo needs; .ready has the tools of development beside it.
+$(VENV)/.demo: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "dslc needs Python 3.11 or later; none is in PATH"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 	  echo "$(PYTHON) does not run, or is not Python 3.11 or later"; exit 1; }
@@ -73,6 +74,10 @@ $(VENV)/.ready: pyproject.toml
 	  echo "$(PYTHON) has no venv module: on Debian and Ubuntu, apt install python3-venv"; exit 1; }
 	@echo "setting up $(VENV) with $(PYTHON) (once)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.demo
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 

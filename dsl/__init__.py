@@ -1,4 +1,4 @@
-"""dslc: one tile program, five kinds of machine.
+"""dslc: one tile program, six kinds of machine.
 
 `import dslc` is light: the compiler is loaded by the first kernel that is compiled. A kernel comes
 from a file or from a decorated function:

@@ -26,8 +26,9 @@ Values = dict[str, object]
 class DecoratedKernel(Kernel):
     """A kernel from a Python function, which `__wrapped__` is.
 
-    It is compiled for `target`, or else for what `DSLC_TARGET` says, or else for the interpreter. The
-    source is read at the first use, so that it may name what its module defines further down.
+    It is compiled for `target`, or else for what `DSLC_TARGET` says, or else for the GPU or the CPU
+    that is here. The source is read at the first use, so that it may name what its module defines
+    further down.
     """
 
     __wrapped__: Function

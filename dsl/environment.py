@@ -20,15 +20,19 @@ from collections.abc import Sequence
 from dslc.amounts import SIZES, amount
 from dslc.compiler.diagnostics import error
 
-DEFAULT_TARGET = "interp"  # the machine that every computer has
 _MAX_SIZE = "5G"
 _ON = ("on", "1", "yes", "true")
 _OFF = ("off", "0", "no", "false")
 
 
 def default_target() -> str:
-    """What `DSLC_TARGET` says, else the interpreter."""
-    return os.environ.get("DSLC_TARGET") or DEFAULT_TARGET
+    """What `DSLC_TARGET` says, else the fastest machine that is here: its GPU, else its CPU.
+
+    DSL0901 where there is no target for this CPU either.
+    """
+    from dslc.machines.registry import fastest_target
+
+    return os.environ.get("DSLC_TARGET") or fastest_target()
 
 
 def cache_is_on() -> bool:

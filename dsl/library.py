@@ -107,9 +107,10 @@ def compile(  # noqa: A001 - the module's own
     """Check a `.tile` file, or source given as text, and give its kernels.
 
     `source` is a path, or the text itself if it has a line break. `target` is a machine such as
-    `interp` or `cuda:sm_90a`; without it `DSLC_TARGET` counts, else `interp`. `define` fixes dims and
-    overrides consts (`{"K": 4096, "W": dslc.i6}`). `include` are folders for imports, after the
-    file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the user's cache.
+    `cpu` or `cuda:sm_90a`; without it `DSLC_TARGET` counts, else the GPU that is here, else the CPU.
+    `define` fixes dims and overrides consts (`{"K": 4096, "W": dslc.i6}`). `include` are folders for
+    imports, after the file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the
+    user's cache.
     `print_after` names passes whose result is printed on the standard error (`all` for each),
     `dump_dir` gets one file a pass, and `observers` are called with every stage
     (`dslc.compiler.passes.pass_manager`); with any of these the passes run whatever the cache holds. On

@@ -19,8 +19,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.manifest import plain_choice
-from dslc.compiler.targets import find_target
-from dslc.environment import DEFAULT_TARGET
+from dslc.compiler.targets import INTERP, find_target
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines.machine import Machine
@@ -154,7 +153,8 @@ def _target(index: Index, wanted: str | None) -> str:
 
 def _present(index: Index) -> Iterable[str]:
     """The package's targets that run on this machine, the best first."""
-    for family in sorted(families(), key=DEFAULT_TARGET.__eq__):  # what runs everywhere comes last
+    ranked = sorted(families(), key=lambda f: -machine_class(f).facts.precedence)
+    for family in sorted(ranked, key=INTERP.family.__eq__):  # what runs everywhere comes last
         for target in index.targets:
             if find_target(target).family == family:
                 with contextlib.suppress(DiagnosticError):  # there is no such machine here

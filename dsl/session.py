@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import find_target
-from dslc.environment import DEFAULT_TARGET
+from dslc.environment import default_target
 from dslc.machines.registry import resolve_target
 from dslc.runtime.elements import Array, element_name
 from dslc.runtime.expression import evaluate
@@ -76,8 +76,8 @@ class Dispatch(Mapping[str, Buffer]):
 class Session:
     """The dispatches and weights of one machine, by key. `target` as in `dslc.compile`."""
 
-    def __init__(self, target: str = DEFAULT_TARGET) -> None:
-        self.target = find_target(resolve_target(target)).name
+    def __init__(self, target: str | None = None) -> None:
+        self.target = find_target(resolve_target(target or default_target())).name
         self.memory: Memory = memory_of(self.target)
         self._weights: dict[Hashable, dict[str, Buffer]] = {}
         self._dispatches: dict[Hashable, Dispatch] = {}

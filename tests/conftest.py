@@ -37,6 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Tests start hundreds of Python processes: with no bytecode each compiles all of dslc anew."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # What a test means by a kernel is its meaning; those of machines name them.
+    os.environ.setdefault("DSLC_TARGET", "interp")
     sys.dont_write_bytecode = False
     # Trees and tables of a compiler are no cycles: looking for those each 700 objects costs a fifth.
     gc.set_threshold(100_000, 20, 50)

@@ -64,7 +64,7 @@ def wrong(x: f32[N], y: out[f32[N]]):
 @pytest.fixture(autouse=True)
 def _no_cache(monkeypatch):
     monkeypatch.setenv("DSLC_CACHE", "off")
-    monkeypatch.delenv("DSLC_TARGET", raising=False)
+    monkeypatch.setenv("DSLC_TARGET", "interp")
 
 
 def line(n=100):

@@ -31,7 +31,6 @@ OWN = (
 )
 # What else may have such a string, and why.
 OTHERS = {
-    "dsl/environment.py": "the target where none is named",
     "dsl/packaging/writing.py": "nki is the form of a file, too",
     "runtime/native/features.py": "what the operating system calls the CPU",
     "runtime/native/loading.py": "what the operating system calls the CPU",

@@ -11,6 +11,7 @@ import pytest
 from dslc.compilation.caching import open_cache
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.environment import cache_is_on, calls_compile, default_target
+from dslc.machines.registry import resolve_target
 
 SOURCE = """
 kernel scale(x: f32[N], y: out f32[N]):
@@ -69,7 +70,7 @@ def test_a_folder_does_not_switch_the_cache(
 
 def test_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DSLC_TARGET", raising=False)
-    assert default_target() == "interp"
+    assert default_target() == resolve_target("cpu")
     monkeypatch.setenv("DSLC_TARGET", "cuda:sm_80")
     assert default_target() == "cuda:sm_80"
 

@@ -42,7 +42,7 @@ program twice(x: f32[N], y: out f32[N]):
 @pytest.fixture(autouse=True)
 def _no_cache(monkeypatch):
     monkeypatch.setenv("DSLC_CACHE", "off")
-    monkeypatch.delenv("DSLC_TARGET", raising=False)
+    monkeypatch.setenv("DSLC_TARGET", "interp")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.chunks.at import At
-from dslc.codegen.chunks.bit_positions import coordinates, digits_along
+from dslc.codegen.chunks.bit_positions import coordinates, digits
 from dslc.codegen.cpu.blocks import giving_nothing
 from dslc.codegen.cpu.elementwise import singly, splat
 from dslc.codegen.cpu.places import Array, Live, typed
@@ -66,7 +66,7 @@ def view(e: Emission, i: ins.View, at: At) -> Operand:
     if i.out.type.dtype.bits > i.x.type.dtype.bits:
         singles = [_joined(e, i, one) for one in singly(e, at)]
         return _together(e, singles, i.out.type.dtype)
-    bits = _bits(i, at)
+    bits = [_bit(i, at.lane(k)) for k in range(at.count)]
     width, size = i.out.type.dtype.bits, i.x.type.dtype.bits
     split = [_split(local, size) for _, local in bits]
     if any(rest is None for _, rest in split):
@@ -136,23 +136,12 @@ def _locals(i: ins.View) -> int:
     return layout.locals
 
 
-def _bits(i: ins.View, at: At) -> list[tuple[Linear, Linear]]:
-    """For each lane the thread that holds it, and the number of its first bit among the thread's."""
-    layout, width = i.out.type.layout, i.out.type.dtype.bits
+def _bit(i: ins.View, where: tuple[Linear, ...]) -> tuple[Linear, Linear]:
+    """The thread that holds an element, and the number of its first bit among the thread's."""
+    layout = i.out.type.layout
     assert layout is not None
-    known: dict[tuple[int, int], tuple[Linear, Linear]] = {}
-    found = []
-    for lane in at.lanes:
-        thread, local = Linear(), Linear()
-        for axis, d in enumerate(lane):
-            if (axis, d) not in known:
-                x = at.base[axis] + Linear(constant=d)
-                modes = (layout.spatial_modes, layout.local_modes)
-                first, second = (digits_along(m, layout.shape, axis, x) for m in modes)
-                known[axis, d] = first, second.scale(width)
-            thread, local = thread + known[axis, d][0], local + known[axis, d][1]
-        found.append((thread, local))
-    return found
+    thread = digits(layout.spatial_modes, layout.shape, where)
+    return thread, digits(layout.local_modes, layout.shape, where).scale(i.out.type.dtype.bits)
 
 
 def _split(bit: Linear, size: int) -> tuple[Linear, int | None]:
@@ -211,7 +200,7 @@ def _cut_at(e: Emission, i: ins.View, at: At, thread: Linear, bit: Linear) -> Op
 def _joined(e: Emission, i: ins.View, at: At) -> Operand:
     """One element of those narrower ones that its bits overlap, the first in the lowest bits."""
     width, size = i.x.type.dtype.bits, i.out.type.dtype.bits
-    ((thread, bit),) = _bits(i, at)
+    thread, bit = _bit(i, at.lane(0))
     first = bit.divide(Linear(constant=width))
     rest = e.b.convert(e.sum(bit + first.scale(-width)), _U64)
     total: Operand | None = None

@@ -36,21 +36,15 @@ def element(array: Array, where: tuple[Linear, ...]) -> Linear:
 
 def places(array: Array, at: At) -> tuple[Linear, list[Linear]]:
     """The number of a chunk's first element in an array, and the distances of its lanes from there."""
+    steps: list[Linear] = []
     first = at.lanes[0]
-    varying = [k for k in range(len(first)) if any(x[k] != first[k] for x in at.lanes)]
-    strides = [array.strides[k] for k in varying]
-    start = element(array, at.lane(0))
-    if all(s.is_constant for s in strides):
-        by = [(k, s.constant) for k, s in zip(varying, strides, strict=True)]
-        moved = [sum((x[k] - first[k]) * s for k, s in by) for x in at.lanes]
-        return start, [Linear(constant=m) for m in moved]
-    steps = []
     for lane in at.lanes:
         total = Linear()
-        for k, stride in zip(varying, strides, strict=True):
-            total = total + stride.scale(lane[k] - first[k])
+        for d, d0, stride in zip(lane, first, array.strides, strict=True):
+            if d != d0:
+                total = total + stride.scale(d - d0)
         steps.append(total)
-    return start, steps
+    return element(array, at.lane(0)), steps
 
 
 def address(e: Emission, array: Array, number: Linear) -> tuple[Operand, Operand]:

@@ -105,8 +105,12 @@ class Emission:
     # Assertions that only the machine can check, in the order of the columns of the tile `failed`.
     checks: list[ins.Assert] = field(default_factory=list)
     failed: str = ""
-    # The statement that is being written out.
+    # The statement that is being written out, the one behind it, and those that another one wrote.
     now: Stmt | None = None
+    following: Stmt | None = None
+    written: set[Stmt] = field(default_factory=set)
+    # Tiles that the scalar engine made: what is computed from a few numbers of one stays there.
+    by_scalar: set[str] = field(default_factory=set)
     # Tiles whose elements are those of another, which may be read yet.
     renamed: set[Value] = field(default_factory=set)
 
@@ -120,11 +124,12 @@ class Emission:
             if out is not None and out in self.resident:
                 keep(self, self.resident[out])
                 continue
-            if stmt in self.deferred:
+            if stmt in self.deferred or stmt in self.written:
                 continue
             if isinstance(stmt, ins.Load) and is_streamed(self, stmt, body[number + 1 :]):
                 self.streamed[stmt.out] = stmt
                 continue
+            self.following = body[number + 1] if number + 1 < len(body) else None
             self.statement(stmt)
         release(self, ())
         self.in_psum = outer

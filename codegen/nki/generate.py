@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dslc.codegen.emitters import table
-from dslc.codegen.nki.arithmetic import casts, elementwise, functions, reductions
+from dslc.codegen.nki.arithmetic import casts, elementwise, functions, fused, reductions
 from dslc.codegen.nki.arithmetic.eight_bits import paired
 from dslc.codegen.nki.arithmetic.scalar_functions import NAMES, definitions
 from dslc.codegen.nki.arithmetic.scalars import text
@@ -33,7 +33,7 @@ from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
 EMITTERS = table(
-    elementwise.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
+    elementwise.EMITTERS, fused.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
     shaping.EMITTERS, accesses.EMITTERS, emit_products.EMITTERS, emit_control.EMITTERS, packed.EMITTERS,
     gathers.EMITTERS,
 )  # fmt: skip

@@ -38,6 +38,7 @@ from dslc.compiler.ir.memory_instructions import (
     WaitGroup,
 )
 from dslc.compiler.ir.tile_instructions import (
+    FUSED_OPS,
     Arange,
     Binary,
     Broadcast,
@@ -49,6 +50,7 @@ from dslc.compiler.ir.tile_instructions import (
     Extract,
     Fma,
     Full,
+    Fused,
     Reduce,
     Repeat,
     Reshape,
@@ -63,6 +65,7 @@ from dslc.compiler.ir.values import Value
 
 __all__ = [
     "ELEMENTWISE",
+    "FUSED_OPS",
     "Alloc",
     "Arange",
     "Arrive",
@@ -85,6 +88,7 @@ __all__ = [
     "Fma",
     "For",
     "Full",
+    "Fused",
     "Gather",
     "HandOver",
     "If",
@@ -239,6 +243,7 @@ Instruction: TypeAlias = (
     | Unary
     | Binary
     | Fma
+    | Fused
     | Where
     | Cast
     | View

@@ -73,6 +73,25 @@ class Fma:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Fused:
+    """out = xs[0] after `steps`, words with a blank between: one instruction of an engine.
+
+    A step is from expr.UNARY_OPS, `square` or `silu` (x * sigmoid(x)), or one of FUSED_OPS and takes
+    the next of the other `xs` as its second operand (`rsub`: as its first). Each computes in f32; the
+    last result is rounded to out's dtype.
+    """
+
+    out: Value
+    xs: tuple[Value, ...]
+    steps: str
+    loc: Loc | None = _loc()
+
+
+FUSED_OPS = ("add", "sub", "rsub", "mul", "max", "min")
+"""The steps of Fused that have two operands."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Where:
     """out = x where condition (bool), else y."""
 

@@ -183,6 +183,8 @@ def _instruction(stmt: ins.Instruction, total: Workload) -> None:
         total.dot_operations += 2 * _elements(stmt.out) * stmt.a.type.shape[-1]
     elif isinstance(stmt, ins.Fma):
         total.other_operations += 2 * _elements(stmt.out)
+    elif isinstance(stmt, ins.Fused):
+        total.other_operations += len(stmt.steps.split()) * _elements(stmt.out)
     elif isinstance(stmt, ins.Reduce | ins.Scan):
         total.other_operations += _elements(stmt.x)
     elif isinstance(stmt, _ELEMENTWISE):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from dslc.cli.session import session_options
-from dslc.environment import DEFAULT_TARGET
+from dslc.environment import default_target
 
 if TYPE_CHECKING:
     from dslc.compiler.passes.pass_manager import Observer, Stage
@@ -97,7 +97,8 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     decorators = (
         click.option(
-            "-t", "--target", default=DEFAULT_TARGET, show_default=True, envvar="DSLC_TARGET",
+            "-t", "--target", default=default_target, envvar="DSLC_TARGET",
+            show_default="the GPU that is here, else the CPU",
             help="The machine (`dslc targets` lists them).",
         ),
         click.option(

@@ -14,8 +14,8 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.targets import TARGETS, Target, find_target
-from dslc.compiler.targets.cpu import SETS, processor_of
+from dslc.compiler.targets import Target, find_target
+from dslc.compiler.targets.cpu import SETS, processor_by_name
 from dslc.machines.cpu_processors import find_processor, present_target
 from dslc.machines.machine import (
     PLAIN_CODE,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dslc.tuner.inputs import Inputs
 
 _SYSTEM: System = "macos" if sys.platform == "darwin" else "linux"
+_ATTEMPTS = 16
 _FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
 _SYSTEMS: Mapping[str, System] = {"so": "linux", "dylib": "macos"}
 
@@ -58,12 +59,13 @@ class CpuMachine(Machine):
         native="so",
         is_simulated=False,
         packs_written_rows=True,
+        precedence=1,
         tuning="measured",
         c_interface=CInterface(
             ("x86_64-linux", "aarch64-linux"),
             "cpu",
             lambda: "cpu",
-            machine=lambda target: processor_of(TARGETS[target]).machine,
+            machine=lambda target: processor_by_name(target).machine,
             assembled=_assembled,
         ),
     )
@@ -81,7 +83,7 @@ class CpuMachine(Machine):
     @classmethod
     def runs_here(cls, target: str) -> bool:
         """Whether this CPU has all that the code needs; of a set, that of its first kind."""
-        cpu = processor_of(TARGETS[target])
+        cpu = processor_by_name(target)
         return cpu.machine == host_machine() and cpu.features <= host_features()
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
@@ -129,10 +131,10 @@ class CpuMachine(Machine):
     def inspection(
         self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
     ) -> Inspection:
-        """The library, and what its code needs."""
-        from dslc.cli.tables.cpu import cpu_lines
+        """The library, what its code needs, and its hottest loop."""
+        from dslc.cli.tables.cpu import cpu_lines, hottest_loop
 
-        return Inspection(tuple(cpu_lines(made)))
+        return Inspection(tuple(cpu_lines(made)), hottest_loop(made.source("asm")))
 
     def bench(self, inputs: Inputs) -> HostBench:
         """This CPU; DSL0840 where it does not run the target's code."""
@@ -154,9 +156,7 @@ class KindMachine(CpuMachine):
 
     def draft(self, program: TileProgram) -> Draft:
         """LLVM's text."""
-        from dslc.codegen.cpu.lowering import lower
-
-        return Draft.of(lower(program, self.target))
+        return Draft.of(_lowered(program, self.target))
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -170,10 +170,8 @@ class KindMachine(CpuMachine):
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
         """The artifact before its library is made."""
-        from dslc.codegen.cpu.lowering import lower
-
         signature = signature_of(program, config)
-        made = lower(program, self.target)
+        made = _lowered(program, self.target)
         return dataclasses.replace(
             made, target=self.target.name, signature=signature, hashes=hashes
         )
@@ -229,6 +227,7 @@ class CpuExecutable(Executable):
 
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
+        self._without_short_way = 0
         self._kernel: NativeKernel | None = None
         self._processor: Processor | None = None
 
@@ -237,8 +236,12 @@ class CpuExecutable(Executable):
         self.kernel.launch(args, dims)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """The short way of NumPy's arrays."""
-        return self.kernel.short_call(arguments, dims)
+        """The short way of NumPy's arrays; where calls have none, it is looked for a few times."""
+        if self._without_short_way >= _ATTEMPTS:
+            return None
+        made = self.kernel.short_call(arguments, dims)
+        self._without_short_way += made is None
+        return made
 
     @property
     def kernel(self) -> NativeKernel:
@@ -248,6 +251,13 @@ class CpuExecutable(Executable):
             self._kernel = NativeKernel(self._artifact, processor, system_library())
             self._processor = processor
         return self._kernel
+
+
+@functools.lru_cache(16)  # choices are looked at by their texts before one is compiled
+def _lowered(program: TileProgram, target: Target) -> Artifact:
+    from dslc.codegen.cpu.lowering import lower
+
+    return lower(program, target)
 
 
 @functools.cache

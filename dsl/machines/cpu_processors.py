@@ -7,7 +7,7 @@ import sys
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import TARGETS
-from dslc.compiler.targets.cpu import best_of, processor_of
+from dslc.compiler.targets.cpu import best_of, processor_by_name
 from dslc.machines.aarch64_processors import emulated_processor
 from dslc.runtime.native import HostProcessor, Processor, host_features, host_machine
 
@@ -16,7 +16,7 @@ _FAMILY = "cpu"
 
 def find_processor(artifact: Artifact) -> Processor:
     """This CPU, unless the artifact's code is for Arm and this is none: then one that QEMU emulates."""
-    cpu = processor_of(TARGETS[artifact.target])
+    cpu = processor_by_name(artifact.target)
     if cpu.machine == "aarch64" != host_machine():
         return emulated_processor()
     return HostProcessor.get()

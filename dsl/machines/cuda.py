@@ -63,6 +63,7 @@ class CudaMachine(Machine):
         is_simulated=False,
         packs_written_rows=True,
         unaligned_forms=True,
+        precedence=2,
         tuning="measured",
         c_interface=CInterface(
             ("x86_64-linux", "aarch64-linux"), "cuda", _build_word, image="cubin"

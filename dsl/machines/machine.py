@@ -97,7 +97,8 @@ class Facts:
     byte, into what the caller's bytes are unpacked to. `choices_seldom_fit` tells that the first
     choices of a kernel are often refused: products of choices are looked through, also for kernels
     that programs call. `unaligned_forms` is where a package may have a form for tensors that begin
-    anywhere.
+    anywhere. Where no target is named, the machine with the highest `precedence` that is here is meant;
+    0 has to be named.
     """
 
     native: str
@@ -108,6 +109,7 @@ class Facts:
     opens_written_rows: bool = False
     choices_seldom_fit: bool = False
     unaligned_forms: bool = False
+    precedence: int = 0
     tuning: Tuning | None = None
     c_interface: CInterface | None = None
 

@@ -7,12 +7,14 @@ not dslc's own is registered with its targets. A door is opened when something i
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import importlib.util
 from collections.abc import Iterable
 
 from dslc.compiler import targets as known
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.targets import Target, find_target
 from dslc.machines.machine import PLAIN_CODE, CodeOptions, Machine
 
@@ -53,6 +55,20 @@ def machine_class(target: str) -> type[Machine]:
         )
     machine: type[Machine] = importlib.import_module(module).MACHINE
     return machine
+
+
+@functools.cache
+def fastest_target() -> str:
+    """The target of the machine that is meant where none is named: the GPU that is here, else the CPU.
+
+    DSL0901 where there is no target for the CPU either; the interpreter is never meant unasked.
+    """
+    ranked = ((machine_class(f).facts.precedence, f) for f in families())
+    present = [f for rank, f in sorted(ranked, reverse=True) if rank]
+    for family in present[:-1]:
+        with contextlib.suppress(DiagnosticError):  # there is no such machine here
+            return resolve_target(family)
+    return resolve_target(present[-1])
 
 
 def resolve_target(name: str) -> str:

@@ -1,4 +1,4 @@
-/* NumPy's arrays: where one begins, and whether it looks like another. */
+/* NumPy's arrays, packed weights among them: where one begins, and whether it looks like another. */
 
 #ifndef DSLC_ARRAYS_H
 #define DSLC_ARRAYS_H
@@ -20,30 +20,38 @@ typedef struct {
     int flags;
 } Ndarray;
 
-/* What others have to be like: type and dtype by identity, extents and strides in bytes. */
+/* What others have to be like: type and dtype by identity, extents and strides in bytes; of packed weights
+   (dslc.runtime.packing.Packed) their storage as well. */
 typedef struct {
     PyTypeObject *type;
-    PyObject *dtype;
+    PyObject *dtype, *storage;
     int rank, flags;
     uint64_t extent; /* bytes from the first element to behind the last */
     Py_ssize_t extents[2 * RANK];
 } Array;
 
-/* 1 where arrays like it can be told; a subclass may mean something else by its memory. */
+static PyTypeObject *type_of(const char *module, const char *name)
+{
+    PyObject *home = PyImport_ImportModule(module);
+    PyObject *type = home == NULL ? NULL : PyObject_GetAttrString(home, name);
+    Py_XDECREF(home);
+    return (PyTypeObject *)type;
+}
+
+/* 1 where arrays like it can be told; another subclass may mean something else by its memory. */
 static int like_of(Array *array, PyObject *object, int is_written)
 {
-    static PyTypeObject *ndarray;
-    if (ndarray == NULL) {
-        PyObject *numpy = PyImport_ImportModule("numpy");
-        if (numpy == NULL)
-            return 0;
-        ndarray = (PyTypeObject *)PyObject_GetAttrString(numpy, "ndarray");
-        Py_DECREF(numpy);
-    }
-    if (ndarray == NULL || Py_TYPE(object) != ndarray)
+    static PyTypeObject *ndarray, *packed;
+    if (ndarray == NULL)
+        ndarray = type_of("numpy", "ndarray");
+    if (packed == NULL)
+        packed = type_of("dslc.runtime.packing", "Packed");
+    if (ndarray == NULL || packed == NULL || (Py_TYPE(object) != ndarray && Py_TYPE(object) != packed))
         return 0;
     const Ndarray *found = (const Ndarray *)object;
     if (found->rank > RANK)
+        return 0;
+    if (Py_TYPE(object) == packed && (array->storage = PyObject_GetAttrString(object, "storage")) == NULL)
         return 0;
     array->type = (PyTypeObject *)Py_NewRef(Py_TYPE(object));
     array->dtype = Py_NewRef(found->dtype);
@@ -64,6 +72,17 @@ static int like_of(Array *array, PyObject *object, int is_written)
     return (found->flags & array->flags) == array->flags;
 }
 
+/* Bytes that were packed in other tiles have the same shape: what they are is asked for. */
+static int has_storage(PyObject *object, PyObject *wanted)
+{
+    PyObject *storage = PyObject_GetAttrString(object, "storage");
+    int same = storage == NULL ? -1 : PyObject_RichCompareBool(storage, wanted, Py_EQ);
+    Py_XDECREF(storage);
+    if (same < 0)
+        PyErr_Clear();
+    return same > 0;
+}
+
 static int is_like(const Array *array, PyObject *object, uint64_t *begin)
 {
     const Ndarray *found = (const Ndarray *)object;
@@ -74,7 +93,7 @@ static int is_like(const Array *array, PyObject *object, uint64_t *begin)
     if (memcmp(found->extents, array->extents, size) || memcmp(found->strides, array->extents + RANK, size))
         return 0;
     *begin = (uint64_t)(uintptr_t)found->data;
-    return 1;
+    return array->storage == NULL || has_storage(object, array->storage);
 }
 
 #endif

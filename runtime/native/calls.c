@@ -186,6 +186,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     for (Py_ssize_t i = 0; i < MOST; i++) {
         Py_VISIT(self->arrays[i].type);
         Py_VISIT(self->arrays[i].dtype);
+        Py_VISIT(self->arrays[i].storage);
     }
     return 0;
 }
@@ -198,6 +199,7 @@ static int clear(PyObject *object)
     for (Py_ssize_t i = 0; i < MOST; i++) {
         Py_CLEAR(self->arrays[i].type);
         Py_CLEAR(self->arrays[i].dtype);
+        Py_CLEAR(self->arrays[i].storage);
     }
     return 0;
 }

@@ -18,6 +18,7 @@ from dslc.runtime.native.description import word_of
 from dslc.runtime.native.host import HostLibrary, extension
 from dslc.runtime.native.processor import Array, Code
 from dslc.runtime.native.steps import Step, Values
+from dslc.runtime.packing import Packed
 
 Call: TypeAlias = Callable[[Sequence[object], object], bool]
 """With the arguments in order, and a stream: whether they fit, and the kernel has run."""
@@ -75,7 +76,9 @@ def short_call(
 
 def _is_used(given: object, array: Array) -> bool:
     """Whether a kernel gets the caller's own array as it was passed."""
-    return type(given) is np.ndarray and given.ctypes.data == array.ctypes.data
+    if not isinstance(given, np.ndarray) or type(given) not in (np.ndarray, Packed):
+        return False
+    return given.ctypes.data == array.ctypes.data
 
 
 def _plain(value: object) -> object:

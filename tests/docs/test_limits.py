@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-COLUMNS = ("cuda", "hip", "aarch64", "nki", "aie")
+COLUMNS = ("cuda", "hip", "cpu", "aarch64", "nki", "aie")
 ROW = re.compile(r"^\|.*<!-- (.*) --> \|(.*)\|[^|]*\|$", re.M)
 
 

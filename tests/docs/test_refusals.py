@@ -16,6 +16,7 @@ from support.features import features
 
 DOCS = Path(__file__).parents[2] / "docs"
 TARGETS = {"aie": "aie:npu2", "nki": "nki:trn2", "hip": "hip:gfx950", "aarch64": "aarch64:bf16"}
+TARGETS["cpu"] = "cpu:x86-64-v3"
 FEATURES = features()
 
 

@@ -22,9 +22,10 @@ from support.oracle.shrinker import shrink
 
 # The seeds that make test runs on a machine, and how many programs make test-deep runs in its shards.
 SAMPLES = {"interp": range(25), "aarch64:i8mm": range(6), "nki:trn2": range(5),
-           "aie:npu2": range(5), "cuda:sm_90a": range(2), "hip:gfx950": range(2)}  # fmt: skip
-DEEP = {"interp": 10_000, "aarch64:i8mm": 10_000, "aie:npu2": 10_000, "nki:trn2": 2_000,
-        "cuda:sm_90a": 2_000, "hip:gfx950": 2_000}  # fmt: skip
+           "aie:npu2": range(5), "cpu:x86-64-v3": range(6), "cuda:sm_90a": range(2),
+           "hip:gfx950": range(2)}  # fmt: skip
+DEEP = {"interp": 10_000, "aarch64:i8mm": 10_000, "aie:npu2": 10_000, "cpu:x86-64-v3": 10_000,
+        "nki:trn2": 2_000, "cuda:sm_90a": 2_000, "hip:gfx950": 2_000}  # fmt: skip
 SHARDS = 20
 FIRST = int(os.environ.get("DSLC_TEST_SEED", "0"))
 

@@ -60,7 +60,7 @@ class Feature:
         return args
 
 
-_STAGES = {"aie": "aie-mlir", "nki": "nki", "hip": "hip", "aarch64": "asm"}
+_STAGES = {"aie": "aie-mlir", "nki": "nki", "hip": "hip", "aarch64": "asm", "cpu": "ll"}
 
 
 def features(file: Path = _FILE) -> dict[str, Feature]:

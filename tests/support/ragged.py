@@ -17,7 +17,7 @@ from dslc.machines.machine import Machine
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TARGETS = (
     "interp", "cuda:sm_80", "cuda:sm_90a", "hip:gfx942", "hip:gfx950", "nki:trn2", "aie:npu2",
-    "aarch64:i8mm",
+    "aarch64:i8mm", "cpu:x86-64-v3",
 )  # fmt: skip
 # Primes, numbers beside those of tiles, odd multiples of 8, 4 and 2; then heads and rows of models.
 _RAGGED = (

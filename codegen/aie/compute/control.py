@@ -17,7 +17,7 @@ from dslc.codegen.aie.compute.emission import (
     refuse,
     without_code,
 )
-from dslc.codegen.aie.compute.filling import copy, copy_rows, fill, held
+from dslc.codegen.aie.compute.filling import copy, copy_rows, copy_woven, fill, held, woven
 from dslc.codegen.aie.compute.loop_ranges import Iterations
 from dslc.codegen.aie.compute.ports import Ports
 from dslc.codegen.aie.compute.scalars import scalar
@@ -103,7 +103,14 @@ class Program:
         """Copies of objects whose FIFO is wanted for others before they are done with."""
         for stream in streams:
             count, dtype = stream.elements, stream.memory.dtype
-            if stream.asked is None:
+            if stream.weave is not None:
+                asked = stream.asked or stream.sizes
+                rows = math.prod(asked[:-1])
+                made = self.e.buffer(stream.name, dtype, (rows, asked[-1]))
+                source = woven(self.objects[stream], stream)
+                copy_woven(self.e, source, made, stream.sizes[-1])
+                self.windows[stream] = asked
+            elif stream.asked is None:
                 made = self.e.buffer(stream.name, dtype, (count,))
                 copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), made)
             else:

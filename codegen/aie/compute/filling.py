@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 
 from dslc.codegen.aie.compute.emission import Blocks, Emission, Flat, Stored
 from dslc.codegen.aie.compute.indices import Index
+from dslc.codegen.aie.dtypes import bytes_of
+from dslc.codegen.aie.planning.streams import Stream
 from dslc.compiler.ir import Value
 
 _CHUNK = 64  # bytes of a vector register
@@ -91,6 +94,28 @@ def copy_rows(e: Emission, source: Stored, target: Stored) -> None:
     with e.loop(rows) as row, e.loop(columns // lanes) as column:
         at = e.out.at(row), e.out.at(column, lanes)
         e.store(e.load(source, at, lanes), target, at, lanes)
+
+
+def woven(name: str, stream: Stream) -> Stored:
+    """An object as its channel's blocks left it: rows of the blocked matrix, in its elements."""
+    weave, dtype = stream.weave, stream.memory.dtype
+    assert weave is not None
+    columns, c = (n // bytes_of(dtype) for n in (weave.columns, weave.block_columns))
+    shape = weave.rows, columns
+    return Stored(name, stream.elements, dtype, shape, (columns, 1), 0, (weave.block_rows, c))
+
+
+def copy_woven(e: Emission, source: Stored, target: Stored, wide: int) -> None:
+    """The first elements of each row of `wide` into a dense matrix, a block's row at a time."""
+    rows, asked = target.shape
+    columns = source.shape[1]
+    each, part = wide // columns, min(asked, columns)
+    assert source.blocks is not None
+    lanes = math.gcd(source.blocks[1], part)
+    with e.loop(rows) as row, e.loop(asked // part) as line, e.loop(part // lanes) as piece:
+        there = e.out.at(row, each) + e.out.at(line), e.out.at(piece, lanes)
+        here = e.out.at(row), e.out.at(line, part) + e.out.at(piece, lanes)
+        e.store(e.load(source, there, lanes), target, here, lanes)
 
 
 def held(e: Emission, value: Value, blocks: Blocks | None = None) -> Stored:

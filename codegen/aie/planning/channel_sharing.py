@@ -17,12 +17,14 @@ from typing import TypeAlias
 
 from dslc.codegen.aie.dtypes import WORD, bytes_of
 from dslc.codegen.aie.planning.scopes import Scope
-from dslc.codegen.aie.planning.streams import Stream
+from dslc.codegen.aie.planning.streams import Stream, Weave
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import U8, DType
+from dslc.compiler.ir.expr import Var
 
 Group = tuple[Stream, ...]
 Rule: TypeAlias = Callable[[Group], bool]
+_APART = 4  # times that an object is sent for cores that could share it: those of a column
 _WIDENED = 2  # times the largest object: rows that fit no better are not shared
 
 
@@ -87,7 +89,7 @@ def _join(groups: list[Group], *, mixed: bool, rule: Rule = _is_even) -> list[Gr
 def _join_unlike(
     groups: list[Group], runs: Callable[[Scope], int], rule: Rule
 ) -> list[Group] | None:
-    """The two groups as one that move the fewest bytes more for being widened."""
+    """The two groups as one that move the fewest bytes more, being widened and being apart."""
     best: tuple[int, list[Group]] | None = None
     for group, other in combinations(groups, 2):
         both = _ordered(group, other)
@@ -96,9 +98,21 @@ def _join_unlike(
             continue
         more = sum(runs(s.scope) * size for s in both)
         more -= sum(runs(s.scope) * (_shared_bytes(g) or 0) for g in (group, other) for s in g)
+        more += _APART * size * sum(runs(s.scope) for s in _parted(both))
         if best is None or more < best[0]:
             best = more, _replaced(groups, group, other, both)
     return None if best is None else best[1]
+
+
+def _parted(group: Group) -> Group:
+    """The streams that fewer cores share on the group's FIFO than on one of their own.
+
+    A FIFO brings all cores that have it the same objects: where one of its tensors changes along an
+    axis of the grid, all of them come once for each step of it.
+    """
+    along = [s.variables - {x.loop.var for x in s.scope.chain if x.loop is not None} for s in group]
+    every = frozenset[Var]().union(*along)
+    return tuple(s for s, own in zip(group, along, strict=True) if own != every)
 
 
 def _tasks(group: Group, runs: Callable[[Scope], int]) -> int:
@@ -149,10 +163,11 @@ def _shared_bytes(group: Group) -> int | None:
 def fit(groups: list[Group]) -> None:
     """Make the objects of each group one size.
 
-    Streams that share a FIFO but not their blocks come row by row: the core makes the blocks.
+    Streams that share a FIFO but not their blocks come row by row, and the core makes the blocks; but
+    where the core copies those that have none, it puts them into rows again as it does so.
     """
     for group in groups:
-        if len({(s.blocks, s.matrix, s.memory.dtype) for s in group}) > 1:
+        if len({(s.blocks, s.matrix, s.memory.dtype) for s in group}) > 1 and not _weave(group):
             for stream in group:
                 stream.blocks = None
         if len({(s.elements, s.memory.dtype) for s in group}) > 1:
@@ -160,6 +175,32 @@ def fit(groups: list[Group]) -> None:
             assert size is not None, "groups are made of streams that fit"
             for stream in group:
                 stream.widen(size)
+
+
+def _weave(group: Group) -> bool:
+    """Let streams without blocks pass in those of the others on their FIFO, if the core can undo it.
+
+    The core copies an object ahead of others on the FIFO anyway. The blocks move pieces of a row of a
+    block, 16 bytes of bf16, whatever the elements are.
+    """
+    blocked = [s for s in group if s.blocks is not None]
+    plain = [s for s in group if s.blocks is None]
+    kinds = {(s.blocks, s.matrix, s.memory.dtype) for s in blocked}
+    if len(kinds) != 1 or any(s.output for s in group):
+        return False
+    ((blocks, matrix, dtype),) = kinds
+    if blocks is None or matrix is None or _shared_bytes(group) != blocked[0].bytes:
+        return False
+    rows, width = matrix[0], bytes_of(dtype)
+    weave = Weave(rows, matrix[1] * width, blocks[0], blocks[1] * width)
+    for stream in plain:
+        held = all(stream.scope.holds(other.scope) for other in blocked)
+        own = math.prod(stream.sizes[:-1])
+        if not held or rows % own or not weave.fits(stream):
+            return False
+    for stream in plain:
+        stream.weave = weave
+    return True
 
 
 def objects_of(streams: Group) -> tuple[DType, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.planning.address_patterns import blocked, unblocked
 from dslc.codegen.aie.planning.channel_sharing import objects_of
 from dslc.codegen.aie.planning.plan import Fifo, Link, Plan, Tile
@@ -53,7 +54,7 @@ class Network:
 
     def _shared(self, name: str, streams: tuple[Stream, ...], cores: list[Core], near: int) -> None:
         """One FIFO from the host, every object to all the tiles."""
-        stream = streams[0]
+        stream = _leading(streams)
         tiles = [self.plan.tile(*core) for core in cores]
         shim = self._shim(streams, near, 0 if stream.blocks is None else 1)
         if stream.blocks is None:
@@ -64,7 +65,7 @@ class Network:
             outer = self._fifo(f"{name}_l2", shim, (memory,), streams)
             outer.parts = (cores[0],)
             fifo = self._fifo(name, memory, tuple(tiles), streams)
-            fifo.dims = self._blocked(stream)
+            fifo.dims = _blocked(stream, fifo)
             self.plan.links.append(Link((outer,), (fifo,)))
         for tile in tiles:
             self._serve(tile, streams, fifo)
@@ -73,7 +74,7 @@ class Network:
         self, name: str, streams: tuple[Stream, ...], rows: list[int], columns: list[int]
     ) -> None:
         """A part of each larger object for each row of columns that want the same, or from each."""
-        stream, near = streams[0], columns[0]
+        stream, near = _leading(streams), columns[0]
         cores = [(r, near) for r in rows]
         tiles = [self.plan.tile(*core) for core in cores]
         direct = len(tiles) == 1 and stream.blocks is None
@@ -110,12 +111,7 @@ class Network:
         self.plan.links.append(Link((outer,), tuple(own), offsets))
         if stream.blocks is not None:
             for fifo in own:
-                fifo.dims = self._blocked(stream)
-
-    def _blocked(self, stream: Stream) -> tuple[tuple[int, int], ...]:
-        assert stream.matrix is not None
-        assert stream.blocks is not None
-        return blocked(*stream.matrix, stream.blocks)
+                fifo.dims = _blocked(stream, fifo)
 
     def _fifo(
         self, name: str, producer: Tile, consumers: tuple[Tile, ...], streams: tuple[Stream, ...]
@@ -168,6 +164,20 @@ class Network:
         others = kind.outputs if output else kind.inputs
         mine = self._parts[column, output] + parts <= ends
         return not parts or (mine and self._parts[column, not output] + 1 <= others)
+
+
+def _leading(streams: tuple[Stream, ...]) -> Stream:
+    """The stream of a FIFO whose blocks all of its objects take."""
+    return next((s for s in streams if s.blocks is not None), streams[0])
+
+
+def _blocked(stream: Stream, fifo: Fifo) -> tuple[tuple[int, int], ...]:
+    """The loops that make a stream's blocks, in elements of the FIFO: bytes where several share it."""
+    assert stream.matrix is not None
+    assert stream.blocks is not None
+    (rows, columns), (r, c) = stream.matrix, stream.blocks
+    scale = bytes_of(stream.memory.dtype) // bytes_of(fifo.dtype)
+    return blocked(rows, columns * scale, (r, c * scale))
 
 
 def _alike(columns: list[tuple[int, ...]]) -> list[list[int]]:

@@ -30,13 +30,33 @@ class Part:
     steps: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Weave:
+    """The blocks in which another stream's DMA sends an object: `rows` of `columns` bytes, in blocks of
+    so many rows and bytes.
+    """
+
+    rows: int
+    columns: int
+    block_rows: int
+    block_columns: int
+
+    def fits(self, stream: Stream) -> bool:
+        """Whether an object's rows are whole pieces of a block's rows."""
+        width = bytes_of(stream.memory.dtype)
+        asked = stream.sizes[-1] * width
+        whole = asked % self.columns == 0 or asked < self.columns
+        return self.block_columns % width == 0 and asked % width == 0 and whole
+
+
 @dataclass(slots=True, eq=False)
 class Stream:
     """Objects of one tensor, one whenever the scope begins.
 
     An object is the window of `sizes` elements an axis at `starts`, row-major, or where `blocks`
     are given (rows, columns), in blocks of so many. `number` is that of its first access. `asked` are
-    the sizes before the window was widened to what others on its FIFO take.
+    the sizes before the window was widened to what others on its FIFO take; with a `weave` it comes in
+    the others' blocks, and the core puts it into rows.
     """
 
     memory: Memory
@@ -49,6 +69,7 @@ class Stream:
     blocks: tuple[int, int] | None = None
     name: str = ""
     asked: tuple[int, ...] | None = None
+    weave: Weave | None = None
 
     @property
     def elements(self) -> int:

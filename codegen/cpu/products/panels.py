@@ -10,7 +10,6 @@ columns as a register tile has, and in a block k after k:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from dslc.codegen.chunks.at import At, row
 from dslc.codegen.cpu.elementwise import spread
 from dslc.codegen.cpu.nests import chunks, each, lanes_for
 from dslc.codegen.cpu.places import Array, Live
-from dslc.codegen.cpu.products.transposing import Put, rows_together, transposed, zipped
+from dslc.codegen.cpu.products.transposing import transposed, zipped
 from dslc.codegen.cpu.products.units import Unit
 from dslc.codegen.cpu.transfer import address, load_lanes, store_lanes
 from dslc.compiler.dtypes import BOOL, F32, I32
@@ -27,7 +26,7 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify
-from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least
+from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv
 from dslc.compiler.vector.building import lanes_of
 from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.types import VectorType, memory_bytes
@@ -205,58 +204,52 @@ class Columns:
         width: ex.Expr,
         iteration: Linear,
     ) -> None:
-        """The blocks that matter of one iteration: along k where it lies along memory, else by rows."""
-        unit = self.unit
+        """The blocks that matter of one iteration."""
+        unit, n = self.unit, source.value.type.shape[-1]
+        by = self.width
+        whole = n // by
 
-        def down(x: Linear, live: Live | None, put: Put) -> None:
-            transposed(e, unit, source, batch, x, live, self.k, put)
+        def block(x: Linear, number: Linear, columns: int) -> None:
+            for c in range(-(-columns // unit.lanes)):
+                here = x + Linear(constant=c * unit.lanes)
+                live = None
+                left = columns - c * unit.lanes
+                if left < unit.lanes:
+                    live = Live(lanes_of([k < left for k in range(unit.lanes)], BOOL), 0)
+                self._column(e, source, batch, here, live, number, c, iteration)
 
-        if runs_along(e, source.value, source.value.type.rank - 2):
-            self._registers(e, source, width, iteration, down)
-            return
+        known = constant(width)
+        end = ex.index(whole) if known is not None else simplify(cdiv(width, by))
+        if known is None and n % by:
+            end = simplify(ex.Binary("min", end, ex.index(whole), end.dtype))
+        each(e, ex.index(0), end, 1, lambda b: block(b.scale(by), b, by))
+        if n % by:
+            block(Linear(constant=whole * by), Linear(constant=whole), n % by)
 
-        def rows(y: Linear, count: int) -> None:
-            def across(x: Linear, live: Live | None, put: Put) -> None:
-                zipped(e, unit, source, batch, x, live, y, count, put)
-
-            self._registers(e, source, width, iteration, across)
-
-        together = rows_together(unit, self.k)
-        whole = self.k // together * together
-        each(e, ex.index(0), ex.index(whole), together, lambda y: rows(y, together))
-        if whole < self.k:
-            rows(Linear(constant=whole), self.k - whole)
-
-    def _registers(
+    def _column(
         self,
         e: Emission,
         source: Source,
-        width: ex.Expr,
+        batch: tuple[Linear, ...],
+        x: Linear,
+        live: Live | None,
+        block: Linear,
+        number: int,
         iteration: Linear,
-        body: Callable[[Linear, Live | None, Put], None],
     ) -> None:
-        """`body` for every register's columns, those that count of the last, and where words go."""
-        unit, n, by = self.unit, source.value.type.shape[-1], self.width
-        whole, size = n // by, unit.lanes * unit.depth
+        """One register's columns for every k of an iteration."""
+        unit = self.unit
+        size = unit.lanes * unit.depth
         base = iteration.scale(self.steps)
 
-        def block(number: Linear, columns: int) -> None:
-            for c in range(-(-columns // unit.lanes)):
-                live, left = None, columns - c * unit.lanes
-                if left < unit.lanes:
-                    live = Live(lanes_of([k < left for k in range(unit.lanes)], BOOL), 0)
+        def put(step: Linear, words: Operand) -> None:
+            at = self._number(block, base + step) + Linear(constant=number * size)
+            store_lanes(e, self.array, row((at,), size), words)
 
-                def put(step: Linear, words: Operand, c: int = c) -> None:
-                    at = self._number(number, base + step) + Linear(constant=c * size)
-                    store_lanes(e, self.array, row((at,), size), words)
-
-                body(number.scale(by) + Linear(constant=c * unit.lanes), live, put)
-
-        known = constant(width)
-        end = ex.index(whole) if known is not None else simplify(least(whole, cdiv(width, by)))
-        each(e, ex.index(0), end, 1, lambda number: block(number, by))
-        if n % by:
-            block(Linear(constant=whole), n % by)
+        if runs_along(e, source.value, source.value.type.rank - 2):
+            transposed(e, unit, source, batch, x, live, self.k, put)
+        else:
+            zipped(e, unit, source, batch, x, live, self.k, put)
 
 
 def runs_along(e: Emission, value: Value, axis: int) -> bool:

@@ -28,11 +28,6 @@ Put = Callable[[Linear, Operand], None]
 _TOGETHER = 4  # of k that rows are brought of at once
 
 
-def rows_together(unit: Unit, k: int) -> int:
-    """How many rows are brought at once: whole words."""
-    return max(unit.depth, min(_TOGETHER, 1 << (k.bit_length() - 1)))
-
-
 def zipped(
     e: Emission,
     unit: Unit,
@@ -40,24 +35,31 @@ def zipped(
     batch: tuple[Linear, ...],
     x: Linear,
     live: Live | None,
-    y: Linear,
-    count: int,
+    k: int,
     put: Put,
 ) -> None:
-    """`count` rows of neighbouring columns from y on: those of a word are zipped."""
-    first = y.divide(Linear(constant=unit.depth))
-    if unit.depth > 1 and count % unit.depth == 0 and in_words(e, source.value):
-        for step in range(count // unit.depth):
-            here = y + Linear(constant=step * unit.depth)
-            words = together_words(e, unit, source, batch, here, x, live)
-            put(first + Linear(constant=step), words)
-        return
-    rows = _rows(e, unit, source, batch, x, y, count, live)
-    zero = e.b.operand(0, VectorType(unit.b, unit.lanes))
-    rows += [zero] * (-len(rows) % unit.depth)
-    for step in range(len(rows) // unit.depth):
-        words = interleaved(e, rows[step * unit.depth : (step + 1) * unit.depth])
-        put(first + Linear(constant=step), words)
+    """Rows of neighbouring columns: those of a word are zipped."""
+    together = max(unit.depth, min(_TOGETHER, 1 << (k.bit_length() - 1)))
+    whole = k // together * together
+
+    def several(y: Linear, count: int) -> None:
+        """`count` rows from y on."""
+        if unit.depth > 1 and count % unit.depth == 0 and in_words(e, source.value):
+            for step in range(count // unit.depth):
+                here = y + Linear(constant=step * unit.depth)
+                words = together_words(e, unit, source, batch, here, x, live)
+                put(y.divide(Linear(constant=unit.depth)) + Linear(constant=step), words)
+            return
+        rows = _rows(e, unit, source, batch, x, y, count, live)
+        zero = e.b.operand(0, VectorType(unit.b, unit.lanes))
+        rows += [zero] * (-len(rows) % unit.depth)
+        for step in range(len(rows) // unit.depth):
+            words = interleaved(e, rows[step * unit.depth : (step + 1) * unit.depth])
+            put(y.divide(Linear(constant=unit.depth)) + Linear(constant=step), words)
+
+    each(e, ex.index(0), ex.index(whole), together, lambda y: several(y, together))
+    if whole < k:
+        several(Linear(constant=whole), k - whole)
 
 
 def _rows(

@@ -7,7 +7,7 @@ can do is counted before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -16,11 +16,16 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, bodies, tile_of
+from dslc.compiler.ir.traverse import Body, bodies, tile_of, walk
 from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
+from dslc.compiler.passes.trainium.select_instructions import is_column, is_row_sum
 from dslc.compiler.targets.nki import Engines
 
 _FEWEST = 64  # cycles of an instruction
+_UNIT = 64  # columns
+_WORTH = 0.9  # of the longest engine's time: what parts have to save
+AFFINE: tuple[list[str], ...] = ([], ["mul"], ["add"], ["sub"], ["mul", "add"], ["mul", "sub"])
+"""Steps of columns that the scalar engine has as well, as scale and bias."""
 _TABLES = ("exp", "exp2", "log", "log2", "tanh", "sigmoid", "erf", "abs")
 _PASSES: dict[type, int] = {ins.Binary: 2, ins.Where: 2, ins.Fma: 4, ins.Unary: 1, ins.Reduce: 1}
 
@@ -33,11 +38,14 @@ class Shares:
     runs: dict[Stmt, int] = field(default_factory=dict)
     vector: float = 0.0
     scalar: float = 0.0
+    gpsimd: float = 0.0
+    made: dict[Value, Stmt] = field(default_factory=dict)
 
     @classmethod
     def of(cls, kernel: Kernel, engines: Engines) -> Shares:
         """With the work that cannot be shared."""
         made = cls(engines)
+        made.made = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
         for stmt, runs in _repeated(kernel.body, prod(_trip_count(a) for a in kernel.grid)):
             made.runs[stmt] = runs
             made._fixed(stmt, runs)
@@ -55,11 +63,17 @@ class Shares:
         out = tile_of(stmt)
         if isinstance(stmt, ins.Reduce):
             out = stmt.x
+            if isinstance(self.made.get(out), ins.Fused) and is_row_sum(stmt):
+                return  # with what makes it
         if out is None:
             return
         cycles = runs * _cycles(out)
         if isinstance(stmt, ins.Unary) and stmt.op in _TABLES:
             self.scalar += cycles / self.engines.scalar
+        elif isinstance(stmt, ins.Fused):
+            passes = _by_engine(stmt, self.made)
+            self.scalar += passes[0] * cycles / self.engines.scalar
+            self.vector += passes[1] * cycles / self.engines.vector
         elif isinstance(stmt, ins.Dot) and stmt.acc is not None:
             self.vector += cycles / self.engines.vector
         else:
@@ -75,6 +89,50 @@ class Shares:
             return "scalar"
         self.vector = vector
         return "vector"
+
+    def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int) -> int:
+        """Of an operation on two tiles the columns that stay with the vector engine, all or some."""
+        known = stmt is not None and self.runs.get(stmt, 0) and columns
+        if not known or not self.engines.copies:  # on v2 both share their way to SBUF
+            return columns
+        assert stmt is not None
+        cycles = 2 * max(_FEWEST, columns) * times * self.runs[stmt]
+        mine, others = cycles / self.engines.vector, cycles / self.engines.gpsimd
+        part = min(1.0, max(0.0, (self.vector - self.gpsimd) / (mine + others)))
+        moved = int(part * columns) // _UNIT * _UNIT
+        if moved < columns // 8:
+            return columns
+        self.vector -= mine * moved / columns
+        self.gpsimd += others * moved / columns
+        return columns - moved
+
+    def may_part(self, stmt: Stmt | None, columns: int, times: int) -> bool:
+        """Whether an operation with a column and a tile is to be one of the scalar engine, then one of
+        two tiles; the scalar engine's part is taken.
+        """
+        known = stmt is not None and self.runs.get(stmt, 0) and columns
+        if not known or not self.engines.copies:
+            return False
+        assert stmt is not None
+        cycles = max(_FEWEST, columns) * times * self.runs[stmt]
+        scalar = self.scalar + cycles / self.engines.scalar
+        mine, others = 2 * cycles / self.engines.vector, 2 * cycles / self.engines.gpsimd
+        part = min(1.0, max(0.0, (self.vector - self.gpsimd) / (mine + others)))
+        after = max(scalar, self.vector - part * mine, self.gpsimd + part * others)
+        if after > _WORTH * max(self.scalar, self.vector, self.gpsimd):
+            return False
+        self.scalar = scalar
+        return True
+
+
+def _by_engine(stmt: ins.Fused, made: Mapping[Value, Stmt]) -> tuple[int, int]:
+    """Cycles for an element on the scalar and the vector engine; none of what either can do."""
+    steps = stmt.steps.split()
+    if any(s not in ins.FUSED_OPS for s in steps):
+        return 1, 0
+    if not all(is_column(x, made) for x in stmt.xs[1:]):
+        return 0, 2
+    return 0, int(steps not in AFFINE)
 
 
 def _repeated(body: Body, runs: int) -> Iterator[tuple[Stmt, int]]:

@@ -19,6 +19,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.Unary: tiles.unary,
     ins.Binary: tiles.binary,
     ins.Fma: tiles.fma,
+    ins.Fused: tiles.fused,
     ins.Where: tiles.where,
     ins.Cast: tiles.cast_tile,
     ins.View: tiles.view_tile,

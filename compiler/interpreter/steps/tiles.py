@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from dslc.compiler.dtypes import cast, value_dtype
+from dslc.compiler.dtypes import F32, cast, value_dtype
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.hazards import poison
 from dslc.compiler.interpreter.scalars import compile_scalar
@@ -20,7 +20,7 @@ from dslc.compiler.ir.arithmetic.scalar_functions import constant
 from dslc.compiler.ir.expr import Const
 
 Computation: TypeAlias = (
-    ins.Unary | ins.Binary | ins.Fma | ins.Cast | ins.Reduce | ins.Scan | ins.Dot
+    ins.Unary | ins.Binary | ins.Fma | ins.Fused | ins.Cast | ins.Reduce | ins.Scan | ins.Dot
 )
 
 
@@ -61,6 +61,28 @@ def binary(scope: Scope, i: ins.Binary) -> Step:
 def fma(scope: Scope, i: ins.Fma) -> Step:
     """A product and a sum, rounded once."""
     return compute(scope, i, [i.x, i.y, i.z], elements.fma(i.x.type.dtype))
+
+
+def fused(scope: Scope, i: ins.Fused) -> Step:
+    """Steps of f32 one after another."""
+    kinds = [x.type.dtype for x in i.xs]
+    steps = i.steps.split()
+
+    def run(*xs: Array) -> Array:
+        first, *others = (cast(x, kind, F32, False) for x, kind in zip(xs, kinds, strict=True))
+        for step in steps:
+            if step in ins.FUSED_OPS:
+                pair = (first, others.pop(0))
+                op = "sub" if step == "rsub" else step
+                first = elements.binary(op, F32)(*(pair[::-1] if step == "rsub" else pair))
+            elif step in ("square", "silu"):
+                other = first if step == "square" else elements.unary("sigmoid", F32)(first)
+                first = elements.binary("mul", F32)(first, other)
+            else:
+                first = elements.unary(step, F32)(first)
+        return cast(first, F32, i.out.type.dtype, False)
+
+    return compute(scope, i, list(i.xs), run)
 
 
 def where(scope: Scope, i: ins.Where) -> Step:

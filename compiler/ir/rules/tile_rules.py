@@ -96,6 +96,19 @@ def _fma(stmt: ins.Fma) -> Fail | None:
     return operation_dtype("mul", stmt.out.type.dtype) or same(stmt.out, stmt.x, stmt.y, stmt.z)
 
 
+def _fused(stmt: ins.Fused) -> Fail | None:
+    steps = stmt.steps.split()
+    for step in steps:
+        if step not in (*ins.FUSED_OPS, *UNARY_OPS, "square", "silu"):
+            return "DSL0416", f"{step!r} is no step"
+    if len(stmt.xs) != 1 + sum(step in ins.FUSED_OPS for step in steps):
+        return "DSL0412", f"{stmt.steps!r} does not take {len(stmt.xs)} tiles"
+    for tile in (stmt.out, *stmt.xs):
+        if (fail := operation_dtype("exp", tile.type.dtype)) is not None:
+            return fail
+    return same(stmt.out, *stmt.xs, dtype=False)
+
+
 def _where(stmt: ins.Where) -> Fail | None:
     if stmt.condition.type.dtype != BOOL:
         return "DSL0413", f"the condition is {stmt.condition.type.dtype}, not bool"
@@ -310,6 +323,7 @@ TILE_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.Unary: _unary,
     ins.Binary: _binary,
     ins.Fma: _fma,
+    ins.Fused: _fused,
     ins.Where: _where,
     ins.Cast: _cast,
     ins.View: _view,

@@ -32,6 +32,8 @@ def alike(stmt: Stmt) -> tuple[Value, ...]:
             return out, x, y
         case ins.Fma(out=out, x=x, y=y, z=z):
             return out, x, y, z
+        case ins.Fused(out=out, xs=xs):
+            return out, *xs
         case ins.Where(out=out, condition=condition, x=x, y=y):
             return out, condition, x, y
         case ins.Dot(out=out, acc=acc) if acc is not None:

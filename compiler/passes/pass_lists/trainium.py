@@ -17,7 +17,9 @@ from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.passes.trainium.capacity import CheckCapacity
 from dslc.compiler.passes.trainium.join_turns import JoinTurns
 from dslc.compiler.passes.trainium.place_tiles import PlaceTiles
+from dslc.compiler.passes.trainium.select_instructions import SelectInstructions
 from dslc.compiler.passes.trainium.strip_mining import StripMine
+from dslc.compiler.passes.trainium.whole_masks import WholeMasks
 from dslc.compiler.targets import Target
 
 
@@ -27,19 +29,23 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     One core runs all turns, so that a reduction is not split. Low-bit parameters are compact rows: a
     partition unpacks its own.
     """
-    place = PlaceTiles(target)
+    place, select = PlaceTiles(target), SelectInstructions()
     return (
         Unthread(),
         Simplify(),
         DynamicStarts(),
         DynamicScalars(),
         LowBit(rows=True),
-        JoinTurns(target, place.kernel),
+        WholeMasks(),
+        DeadCode(),
+        JoinTurns(target, lambda kernel: select.kernel(place.kernel(kernel))),
         Bounds(),
         DynamicSlices(),
         DeadCode(),
         StripMine(target, place.kernel),
         place,
         Simplify(),
+        select,
+        DeadCode(),
         CheckCapacity(target),
     )

@@ -26,7 +26,7 @@ from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import Engines, engines_of
 
 VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
-_BY_CHUNKS = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Dot)
+_BY_CHUNKS = (ins.Unary, ins.Binary, ins.Fma, ins.Fused, ins.Where, ins.Cast, ins.Dot)
 _CONSTANTS = (ins.Full, ins.Undefined)
 COLUMN_BLOCK = 2048
 """Columns of a long operand that are loaded at a time, at least: 4 KiB of elements of two bytes."""

@@ -31,7 +31,8 @@ from dslc.compiler.passes.trainium.capacity import sbuf_peak, streams, tile_byte
 from dslc.compiler.targets.nki import Engines
 
 _PURE = (
-    ins.Load, ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.ConvertLayout, ins.Repeat,
+    ins.Load, ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Fused, ins.Where, ins.ConvertLayout,
+    ins.Repeat,
     ins.Reshape, ins.Transpose, ins.Broadcast, ins.Extract, ins.Concat,
 )  # fmt: skip
 _VIEWS = (ins.Reshape, ins.Transpose, ins.Broadcast, ins.Extract)

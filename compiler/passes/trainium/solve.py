@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from dslc.compiler.ir import Kernel, Value
+from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import handed, operands, tile_of
+from dslc.compiler.ir.traverse import handed, operands, tile_of, walk
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.layouts.layout_regions import Site, find_sites
 from dslc.compiler.passes.layouts.relations import alike
 from dslc.compiler.passes.trainium.alternatives import Way, candidates, ways
-from dslc.compiler.passes.trainium.placement import Placement
+from dslc.compiler.passes.trainium.placement import EVERYWHERE, Placement
 from dslc.compiler.passes.trainium.placement_costs import convert, price
 from dslc.compiler.targets.nki import Engines
 
@@ -40,6 +43,7 @@ class _Problem:
         self.engines = engines
         self.sites = [s for s in find_sites(kernel) if not isinstance(s.stmt, ins.For | ins.While)]
         self.ways = {s.stmt: ways(s.stmt) for s in self.sites}
+        self.once = _once(kernel)
         self.parent: dict[Value, Value] = {}
         for site in find_sites(kernel):
             for value in _tiles(site.stmt):
@@ -61,7 +65,7 @@ class _Problem:
         """The cheapest way of a statement, where the groups lie as chosen."""
         cheapest: tuple[float, Way | None] = (0.0, None)
         for way in self.ways[stmt]:
-            cost = price(self.engines, stmt, way)
+            cost = price(self.engines, stmt, way) * self.once.get(stmt, 1.0)
             out = tile_of(stmt)
             pairs = [(chosen[self.root(x)], p, x) for x, p in way.operands.items()]
             if out is not None and way.out is not None:
@@ -91,29 +95,68 @@ class _Problem:
                 if len(step) > 1:
                     yield step
 
+    def descend(self, chosen: dict[Value, Placement]) -> dict[Value, Placement]:
+        """Where steps lead from there, until none makes the kernel cheaper."""
+        steps = list(self.steps())
+        for _ in range(_ROUNDS):
+            changed = False
+            for step in steps:
+                if all(chosen[root] == place for root, place in step.items()):
+                    continue
+                moved = {**chosen, **step}
+                if self.around(step, moved) < self.around(step, chosen) * (1 - _LEAST):
+                    chosen, changed = moved, True
+            if not changed:
+                break
+        return chosen
+
+    def total(self, chosen: dict[Value, Placement]) -> float:
+        """What the kernel costs with these placements."""
+        return sum(s.weight * self.best(s.stmt, chosen)[0] for s in self.sites)
+
 
 def solve(kernel: Kernel, engines: Engines) -> Solution:
     """Placements for all tiles of a kernel."""
     problem = _Problem(kernel, engines)
     roots = dict.fromkeys(problem.root(v) for v in problem.parent)
-    chosen = {root: candidates(root.type.shape)[0] for root in roots}
-    steps = list(problem.steps())
-    for _ in range(_ROUNDS):
-        changed = False
-        for step in steps:
-            if all(chosen[root] == place for root, place in step.items()):
-                continue
-            moved = {**chosen, **step}
-            if problem.around(step, moved) < problem.around(step, chosen) * (1 - _LEAST):
-                chosen, changed = moved, True
-        if not changed:
-            break
-    solution = Solution({v: chosen[problem.root(v)] for v in problem.parent})
+    first = {root: candidates(root.type.shape)[0] for root in roots}
+    chosen = problem.descend(first)
+    if problem.once:  # vectors on all partitions let rows stay where they are: a descent of its own
+        spread = {r: EVERYWHERE if r.type.rank < 2 else place for r, place in first.items()}
+        chosen = min((chosen, problem.descend(spread)), key=problem.total)
+    found = Solution({v: chosen[problem.root(v)] for v in problem.parent})
     for site in problem.sites:
         way = problem.best(site.stmt, chosen)[1]
         if way is not None:
-            solution.ways[site.stmt] = way
-    return solution
+            found.ways[site.stmt] = way
+    return found
+
+
+def _once(kernel: Kernel) -> dict[Stmt, float]:
+    """The share of turns that carry out what is the same in all: a load and what is made of it stay.
+
+    Products take their operands in a placement of their own, whatever a load costs.
+    """
+    if any(isinstance(s, ins.Dot) for s in walk(kernel.body)):
+        return {}
+    counters = {a.var for a in kernel.grid}
+    counters |= {s.var for s in walk(kernel.body) if isinstance(s, ins.For)}
+    ranges = [range_of(a.start, a.stop, a.step) for a in kernel.grid]
+    share = 1 / prod(len(r) if r else 1 for r in ranges)
+    found: dict[Stmt, float] = {}
+    made: set[Value] = set()
+    for stmt in walk(kernel.body):
+        match stmt:
+            case ins.Load(out=out, region=region):
+                same = not any(counters & set(ex.free_vars(a.start)) for a in region.axes)
+            case ins.Cast(out=out, x=x) | ins.Unary(out=out, x=x) | ins.Broadcast(out=out, x=x):
+                same = x in made
+            case _:
+                continue
+        if same:
+            found[stmt] = share
+            made.add(out)
+    return found
 
 
 def _tiles(stmt: Stmt) -> list[Value]:

@@ -70,7 +70,7 @@ def command() -> int:
     """
     from dslc.cli.tables.table import print_table
 
-    findings = [*_python(), *_packages(), *_tools(), *_cuda(), *_hip(), *_arm(), *_cache()]
+    findings = [*_python(), *_packages(), *_cpu(), *_tools(), *_cuda(), *_hip(), *_arm(), *_cache()]
     print_table(
         ("", "what", "found or how to get it"), [(f.state, f.subject, f.detail) for f in findings]
     )
@@ -181,6 +181,29 @@ def _arm() -> Iterator[Finding]:
         features = host_features()
         variant = f"{', '.join(sorted(features))}: aarch64:{best_variant(VARIANTS, features)}"
         yield Finding("Arm CPU", "ok", f"{variant}  (aarch64: running)")
+
+
+def _cpu() -> Iterator[Finding]:
+    """Which kernels this CPU runs, on how many threads, and how quickly they are called."""
+    from dslc.compiler.diagnostics import DiagnosticError
+    from dslc.machines.cpu_processors import present_target
+    from dslc.machines.registry import fastest_target
+    from dslc.runtime.native.host import extension
+    from dslc.runtime.native.pool import VARIABLE, thread_count
+
+    try:
+        threads = f"{thread_count()} threads, {VARIABLE} sets another number"
+        yield Finding("CPU", "ok", f"{present_target()}: {threads}")
+    except DiagnosticError as missing:
+        yield Finding("CPU", "absent", missing.diagnostics[0].message)
+    quick = "in C, without Python between a kernel's turns"
+    slow = "in Python, some 30 us: a C compiler, and pip install --force-reinstall dslc"
+    built = extension() is not None
+    yield Finding("calls on the CPU", "ok" if built else "absent", quick if built else slow)
+    try:
+        yield Finding("default target", "ok", f"{fastest_target()}, the fastest machine here")
+    except DiagnosticError:
+        yield Finding("default target", "absent", "none: --target interp runs every kernel")
 
 
 def _cache() -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
-from dslc.environment import DEFAULT_TARGET
+from dslc.environment import default_target
 
 if TYPE_CHECKING:
     from dslc.models import Model, Sampling
@@ -33,7 +33,7 @@ dslc generate model.gguf --ids 1,306,4658 -n 16
 @click.option(
     "-t",
     "--target",
-    default=DEFAULT_TARGET,
+    default=default_target,
     show_default=True,
     envvar="DSLC_TARGET",
     help="The machine (dslc targets).",

@@ -152,16 +152,16 @@ def command(
 
 
 def _kernels(file: Path, name: str | None, options: CompileOptions, dry_run: bool) -> list[Kernel]:
-    """The kernels for a GPU: the default target, `interp`, means the GPU that is there."""
+    """The kernels for what can be measured: `interp` means the GPU that is there."""
     import dataclasses
 
     from dslc.compiler.diagnostics import DiagnosticError
-    from dslc.compiler.targets import TARGETS
-    from dslc.environment import DEFAULT_TARGET
+    from dslc.compiler.targets import INTERP, TARGETS
     from dslc.machines.registry import families, machine_class
 
-    machine = next(f for f in families() if machine_class(f).facts.tuning == "measured")
-    target = machine if options.target == DEFAULT_TARGET else options.target
+    measured = [f for f in families() if machine_class(f).facts.tuning == "measured"]
+    machine = max(measured, key=lambda f: machine_class(f).facts.precedence)
+    target = machine if options.target == INTERP.name else options.target
     try:
         library = dataclasses.replace(options, target=target).library(file)
     except DiagnosticError as failure:
@@ -268,9 +268,9 @@ def _chosen(store: TuningStore, file: Path | None, name: str | None) -> Iterator
     names = None
     if file is not None:
         import dslc
-        from dslc.environment import DEFAULT_TARGET
+        from dslc.compiler.targets import INTERP
 
-        library = dslc.compile(file, DEFAULT_TARGET, cache=False)
+        library = dslc.compile(file, INTERP.name, cache=False)
         names = {k.name for k in picked_kernels(library, name, file)}
     for record in store.all():
         kernel = record.environment.kernel

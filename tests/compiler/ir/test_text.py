@@ -36,6 +36,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   %sum = add %h, %neg : f16[16, 64]
   %less = lt %h, %neg : bool[16, 64]
   %fma = fma %h, %neg, %sum : f16[16, 64]
+  %fused = fused %h, %neg, steps="sub exp" : f16[16, 64]
   %pick = where %less, %h, %fma : f16[16, 64]
   %wide = cast %pick : f32[16, 64]
   %byte = cast %i, saturate : u8[64]

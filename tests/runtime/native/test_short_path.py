@@ -14,6 +14,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.native import HostProcessor, NativeKernel
 from dslc.runtime.native.host import extension
 from dslc.runtime.native.loading import LIBRARY
+from dslc.runtime.packing import Packed
 
 from support.llvm import object_of
 
@@ -179,6 +180,27 @@ def test_it_keeps_nothing_of_the_arguments_alive(kernel: NativeKernel) -> None:
     gc.collect()
     assert seen() is None
     assert short((*pair(), 2.0, 0.5, 3, False), None) is True
+
+
+def test_packed_bytes_go_with_their_storage_alone() -> None:
+    """Other tiles of the same number of bytes are other weights."""
+    params = (Param("x", "u8", "in", ("N",)), *axpb().signature.params[1:])
+    storage = {"scheme": "row", "bits": 8, "signed": False}
+    signature = Signature((dataclasses.replace(params[0], packed=storage), *params[1:]), ("N",))
+    kernel = NativeKernel(axpb(signature=signature), HostProcessor.get(), LIBRARY)
+
+    def packed(own: dict[str, Any]) -> Any:
+        made = np.arange(9, dtype=np.float32).view(np.uint8)[:9].view(Packed)
+        made.storage = own
+        return made
+
+    more = (np.zeros(9, np.float32), 2.0, 0.5, 3, False)
+    short = kernel.short_call((packed(storage), *more), {})
+    assert short is not None
+    assert short((packed(dict(storage)), *more), None) is True
+    np.testing.assert_array_equal(more[0], np.arange(9) * np.float32(2) + np.float32(3.5))
+    for other in (packed({**storage, "signed": True}), packed(storage).view(np.ndarray)):
+        assert short((other, *more), None) is False
 
 
 def test_nothing_to_do_and_workspaces_have_no_short_way() -> None:

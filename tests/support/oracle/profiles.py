@@ -38,6 +38,7 @@ class Profile:
 PROFILES = {
     "interp": Profile(),
     "aarch64": Profile(lacks=frozenset({"narrow +=", "wide functions"})),
+    "cpu": Profile(lacks=frozenset({"narrow +="})),
     "cuda": Profile(),
     "hip": Profile(),
     "nki": Profile(without=frozenset(_WIDE), lacks=frozenset({"bits"})),

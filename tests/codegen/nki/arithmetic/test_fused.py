@@ -1,0 +1,96 @@
+"""Several steps in one instruction: the numbers of the steps, and which engine has them."""
+
+from __future__ import annotations
+
+import dslc
+import ml_dtypes
+import numpy as np
+import pytest
+
+TARGETS = ("nki:trn1", "nki:trn2", "nki:trn3")
+RNG = np.random.default_rng(9)
+
+ROWS = """
+const T = f16
+
+kernel softmax(x: T[M, N], y: out T[M, N]):
+    for m in parallel(range(0, M, 4)):
+        row = cast(x[m : m + 4, :], f32)
+        e = exp(row - max(row, 1, keepdims=True))
+        y[m : m + 4, :] = cast(e * (1 / sum(e, 1, keepdims=True)), T)
+
+kernel norm(x: T[M, N], g: T[N], y: out T[M, N]):
+    for m in parallel(range(0, M, 4)):
+        row = cast(x[m : m + 4, :], f32)
+        centred = row - sum(row, 1, keepdims=True) / N
+        scale = rsqrt(sum(centred * centred, 1, keepdims=True) / N + 0.5)
+        y[m : m + 4, :] = cast(centred * scale * cast(g[:], f32), T)
+
+kernel gate(x: T[M, N], g: T[N], y: out T[M, N]):
+    for m, n in parallel(range(0, M, 4), range(0, N, 16)):
+        a, b = cast(x[m : m + 4, n : n + 16], f32), cast(g[n : n + 16], f32)
+        y[m : m + 4, n : n + 16] = cast(a * sigmoid(a) * b - 0.25, T)
+
+kernel affine(x: T[M, N], g: T[N], y: out T[M, N]):
+    for m in parallel(range(0, M, 4)):
+        row = cast(x[m : m + 4, :], f32)
+        top = max(row, 1, keepdims=True)
+        y[m : m + 4, :] = cast(tanh(top - (row * 2.0 + 1.0) * top), T)
+"""
+
+
+def wanted(name: str, x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    x, g = x.astype(np.float64), g.astype(np.float64)
+    top = x.max(1, keepdims=True)
+    if name == "softmax":
+        e = np.exp(x - top)
+        return e / e.sum(1, keepdims=True)
+    if name == "norm":
+        c = x - x.mean(1, keepdims=True)
+        return c / np.sqrt((c * c).mean(1, keepdims=True) + 0.5) * g
+    if name == "gate":
+        return x / (1 + np.exp(-x)) * g - 0.25
+    return np.tanh(top - (x * 2 + 1) * top)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["softmax", "norm", "gate", "affine"])
+@pytest.mark.sampled(2)
+def test_numbers(name: str, target: str, dtype: str) -> None:
+    kind = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}[dtype]
+    x, g = (RNG.standard_normal(shape).astype(kind) for shape in ((150, 64), (64,)))
+    y = np.zeros_like(x)
+    library = dslc.compile(source=ROWS, target=target, define={"T": dtype}, cache=False)
+    given = (x, y) if name == "softmax" else (x, g, y)
+    library[name](*given)
+    near = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-5}[dtype]
+    np.testing.assert_allclose(y.astype(np.float64), wanted(name, x, g), rtol=near, atol=near)
+
+
+def source(name: str) -> str:
+    library = dslc.compile(source=ROWS, target="nki:trn2", define={"T": "f16"}, cache=False)
+    return str(library[name].specialize(M=256, N=512).source("nki"))
+
+
+def test_an_exponential_and_its_sum_are_one_instruction_that_reads_halves() -> None:
+    text = source("softmax")
+    assert text.count("op=nl.exp") == 1
+    assert "op=nl.exp, data=row, bias=bias" in text
+    assert "reduce_op=nl.add, reduce_res=" in text
+    assert text.count("nisa.tensor_reduce(") == 1  # the maximum
+    assert "(256, 512), dtype=nl.float32" not in text
+    assert "dst=row_1" not in text
+
+
+def test_a_column_and_a_tile_are_one_instruction_that_writes_halves() -> None:
+    text = source("norm")
+    assert "nisa.scalar_tensor_tensor(" in text or "nisa.engine.gpsimd" in text
+    assert "op=nl.square" in text
+    assert "bias=0.5, scale=0.001953125" in text or "op1=nl.add" in text
+
+
+def test_a_gate_is_a_function() -> None:
+    text = source("gate")
+    assert "op=nl.silu, data=" in text
+    assert "nl.sigmoid" not in text
