@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from dslc.codegen.emitters import table
 from dslc.codegen.nki.arithmetic import casts, elementwise, functions, fused, reductions
@@ -157,6 +158,11 @@ def _stay(e: Emission, kernel: Kernel) -> None:
     e.machine |= machine_counters(kernel)
     for kept in residents(kernel, e.engines, e.machine):
         e.resident[kept.value] = kept
+    if not any(isinstance(s, ins.Dot) for s in walk(kernel.body)):
+        for kept in e.resident.values():
+            times = prod(x.iterations or 1 for x in kept.firsts)
+            for stmt in kept.chain:
+                e.shares.runs[stmt] = max(1, e.shares.runs.get(stmt, 1) // times)
     kept_bytes = sum(kept.bytes for kept in e.resident.values())
     e.column_block = widest_column_block(kernel, usable(e.engines) - kept_bytes)
     for kept in e.resident.values():

@@ -35,8 +35,16 @@ async function restart() {
   await start();
 }
 
+const debuggers = {
+  createDebugAdapterDescriptor() {
+    const [command, ...args] = vscode.workspace.getConfiguration("dslc").get("command");
+    return new vscode.DebugAdapterExecutable(command, [...args.slice(0, -1), "debug", "--dap"]);
+  },
+};
+
 async function activate(context) {
   context.subscriptions.push(
+    vscode.debug.registerDebugAdapterDescriptorFactory("tile", debuggers),
     vscode.commands.registerCommand("dslc.restart", restart),
     vscode.workspace.onDidChangeConfiguration((change) =>
       change.affectsConfiguration("dslc") ? restart() : undefined,

@@ -106,7 +106,14 @@ class Throughput:
 
 def throughputs(text: str, models: Sequence[Model], depth: int = DEPTH) -> list[Throughput]:
     """Of the main loop of every product, by each model; DSL0954 where a mark or code cannot be read."""
-    return [_of(loop, model, depth) for loop in main_loops(text) for model in models]
+    return list(each_throughput(text, models, depth))
+
+
+def each_throughput(text: str, models: Sequence[Model], depth: int = DEPTH) -> Iterator[Throughput]:
+    """The same one by one, as they are known; TimeoutError where a model's time is over."""
+    for loop in main_loops(text):
+        for model in models:
+            yield _of(loop, model, depth)
 
 
 def main_loops(text: str) -> list[Loop]:

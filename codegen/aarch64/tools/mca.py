@@ -7,9 +7,11 @@ dispatches 16), so a figure is that of one version, and says so.
 from __future__ import annotations
 
 import functools
+import math
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,11 +29,12 @@ _BOUND = re.compile(r"^Block RThroughput:\s+([\d.]+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One CPU as one version of llvm-mca has it."""
+    """One CPU as one version of llvm-mca has it; TimeoutError where its time is over."""
 
     path: str
     version: int
     cpu: str
+    until: float = math.inf  # of time.monotonic: then a simulation is given up
 
     def cycles(self, lines: Sequence[str], iterations: int) -> int:
         """From the first dispatch to the last retirement; DSL0954 where the model fails."""
@@ -50,14 +53,20 @@ class Model:
             "-instruction-info=0",
             "-resource-pressure=0",
         ]
-        done = subprocess.run(
-            command,
-            input="\n".join([*lines, ""]),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_LONGEST,
-        )
+        left = min(_LONGEST, max(self.until - time.monotonic(), 0.001))
+        try:
+            done = subprocess.run(
+                command,
+                input="\n".join([*lines, ""]),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=left,
+            )
+        except subprocess.TimeoutExpired:
+            if left == _LONGEST:
+                raise
+            raise TimeoutError from None
         match = figure.search(done.stdout)
         if done.returncode or match is None:
             said = (done.stderr or done.stdout).strip().splitlines()

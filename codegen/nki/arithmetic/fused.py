@@ -11,6 +11,7 @@ from dslc.codegen.nki.movement.copying import copy_chunk
 from dslc.codegen.nki.movement.engine_sharing import AFFINE
 from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32
+from dslc.compiler.dtypes.dtype import BF16
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, usable
 from dslc.compiler.passes.trainium.select_instructions import is_row_sum
@@ -26,10 +27,14 @@ def fused(e: Emission, stmt: ins.Fused) -> None:
     functions = [s for s in steps if s not in ins.FUSED_OPS]
     total = _total(e, stmt)
     affine = steps in AFFINE and all(_is_column(x) for x in others)
-    made = e.result(stmt.out)
+    # What the sum alone is of takes least room: it is added up before it is written.
+    unread = total is not None and e.uses[stmt.out] == 1
+    made = e.result(stmt.out, BF16 if unread and (functions or affine) else None)
     by_scalar = bool(functions) or (
         affine and (total is not None or _prefers_scalar(e, made, first))
     )
+    if affine and total is not None:
+        e.shares.takes_scalar(e.now, prod(made.extents), made.chunks)
     if total is not None and made.chunks > 1 and by_scalar:
         e.out.line(f"{total.name} = []")
     with e.filled(made) as at:

@@ -39,6 +39,7 @@ class Shares:
     vector: float = 0.0
     scalar: float = 0.0
     gpsimd: float = 0.0
+    shareable: float = 0.0  # of the vector engine's, what GpSimd can do a part of
     made: dict[Value, Stmt] = field(default_factory=dict)
 
     @classmethod
@@ -74,6 +75,8 @@ class Shares:
             passes = _by_engine(stmt, self.made)
             self.scalar += passes[0] * cycles / self.engines.scalar
             self.vector += passes[1] * cycles / self.engines.vector
+            if passes[1] == 2 and stmt.steps in ("add", "mul"):
+                self.shareable += 2 * cycles / self.engines.vector
         elif isinstance(stmt, ins.Dot) and stmt.acc is not None:
             self.vector += cycles / self.engines.vector
         else:
@@ -90,6 +93,11 @@ class Shares:
         self.vector = vector
         return "vector"
 
+    def takes_scalar(self, stmt: Stmt | None, columns: int, times: int) -> None:
+        """The scalar engine has so many columns to do, whoever is sooner done."""
+        runs = 1 if stmt is None else self.runs.get(stmt, 1)
+        self.scalar += max(_FEWEST, columns) * times * runs / self.engines.scalar
+
     def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int) -> int:
         """Of an operation on two tiles the columns that stay with the vector engine, all or some."""
         known = stmt is not None and self.runs.get(stmt, 0) and columns
@@ -98,7 +106,8 @@ class Shares:
         assert stmt is not None
         cycles = 2 * max(_FEWEST, columns) * times * self.runs[stmt]
         mine, others = cycles / self.engines.vector, cycles / self.engines.gpsimd
-        part = min(1.0, max(0.0, (self.vector - self.gpsimd) / (mine + others)))
+        # More than both need for their parts would keep what waits for it.
+        part = min(mine, max(0.0, self.vector - self.gpsimd)) / (mine + others)
         moved = int(part * columns) // _UNIT * _UNIT
         if moved < columns // 8:
             return columns
@@ -119,7 +128,8 @@ class Shares:
         mine, others = 2 * cycles / self.engines.vector, 2 * cycles / self.engines.gpsimd
         part = min(1.0, max(0.0, (self.vector - self.gpsimd) / (mine + others)))
         after = max(scalar, self.vector - part * mine, self.gpsimd + part * others)
-        if after > _WORTH * max(self.scalar, self.vector, self.gpsimd):
+        alone = self.vector - self.shareable * mine / (mine + others)
+        if after > _WORTH * max(self.scalar, alone, self.gpsimd):
             return False
         self.scalar = scalar
         return True

@@ -17,6 +17,7 @@ from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.passes.trainium.capacity import CheckCapacity
 from dslc.compiler.passes.trainium.join_turns import JoinTurns
 from dslc.compiler.passes.trainium.place_tiles import PlaceTiles
+from dslc.compiler.passes.trainium.same_loads import SameLoads
 from dslc.compiler.passes.trainium.select_instructions import SelectInstructions
 from dslc.compiler.passes.trainium.strip_mining import StripMine
 from dslc.compiler.passes.trainium.whole_masks import WholeMasks
@@ -37,6 +38,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         DynamicScalars(),
         LowBit(rows=True),
         WholeMasks(),
+        SameLoads(),
         DeadCode(),
         JoinTurns(target, lambda kernel: select.kernel(place.kernel(kernel))),
         Bounds(),

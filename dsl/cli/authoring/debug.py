@@ -9,7 +9,6 @@ import click
 from dslc.cli.compiling import (
     CompileOptions,
     compile_options,
-    file_argument,
     kernel_option,
     pick_kernel,
     set_option,
@@ -29,7 +28,7 @@ echo 'break 12; continue; print acc' | dslc debug gemm.tile --dim M=16 --dim N=1
 
 
 @click.command("debug", cls=Documented, examples=_EXAMPLES)
-@file_argument
+@click.argument("file", metavar="FILE", required=False, type=click.Path(path_type=Path))
 @kernel_option
 @click.option(
     "-i",
@@ -50,15 +49,21 @@ echo 'break 12; continue; print acc' | dslc debug gemm.tile --dim M=16 --dim N=1
     help="A dim that no tensor says. Repeatable.",
 )
 @set_option
+@click.option(
+    "--dap",
+    is_flag=True,
+    help="Speak the Debug Adapter Protocol over stdio: editors start it, and name the file.",
+)
 @click.option("--turn", metavar="NAME=INDEX,...", help="The turn to follow (default: the first).")
 @compile_options
 def command(
-    file: Path,
+    file: Path | None,
     name: str | None,
     inputs: tuple[str, ...],
     seed: int,
     dims: tuple[str, ...],
     choices: tuple[str, ...],
+    dap: bool,
     turn: str | None,
     options: CompileOptions,
 ) -> int:
@@ -67,9 +72,60 @@ def command(
     The turn is run once and recorded; then every statement of it can be visited, forwards and
     backwards. Commands are read from the standard input, `help` lists them.
     """
+    if dap:
+        _serve(options)
+        return ExitCode.OK
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
+    from dslc.cli.authoring.stepping import Stepper
+
+    recording = _followed(options, file, name, inputs, seed, dims, choices, turn)
+    Stepper(recording, file).run()
+    return ExitCode.OK
+
+
+def _serve(options: CompileOptions) -> None:
+    """Answer an editor; its launch has the command's options by their names."""
+    import sys
+    from collections.abc import Mapping
+    from typing import Any
+
+    from dslc.cli.authoring.debug_adapter import Adapter
+    from dslc.cli.authoring.place import Place
+
+    def pairs(given: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(f"{name}={value}" for name, value in given.items())
+
+    def launch(a: Mapping[str, Any]) -> Place:
+        turn = ",".join(pairs(a.get("turn") or {})) or None
+        recording = _followed(
+            options,
+            Path(a["program"]),
+            a.get("kernel"),
+            pairs(a.get("inputs") or {}),
+            int(a.get("random") or 0),
+            pairs(a.get("dims") or {}),
+            pairs(a.get("set") or {}),
+            turn,
+        )
+        return Place(recording)
+
+    Adapter(sys.stdin.buffer, sys.stdout.buffer, launch).run()
+
+
+def _followed(
+    options: CompileOptions,
+    file: Path,
+    name: str | None,
+    inputs: tuple[str, ...],
+    seed: int,
+    dims: tuple[str, ...],
+    choices: tuple[str, ...],
+    turn: str | None,
+) -> Recording:
+    """The recorded turn; DSL0912 where there is none."""
     from dataclasses import replace
 
-    from dslc.cli.authoring.stepping import Stepper
     from dslc.cli.feeding import feed
     from dslc.cli.inputs import parse_definitions, parse_integers, read_inputs
     from dslc.compiler.diagnostics import error
@@ -87,8 +143,7 @@ def command(
     recording = _record(kernel, dict(made.config), fed.fresh(), _turn(turn))
     if not recording.events:
         raise error("DSL0912", f"{kernel.name} has no such turn", hint="--turn m=0,n=64 names one")
-    Stepper(recording, file).run()
-    return ExitCode.OK
+    return recording
 
 
 def _record(

@@ -45,8 +45,9 @@ def command(file: Path, output: Path | None, include: tuple[Path, ...]) -> None:
     """
     import dslc
     from dslc.calls.stub_text import stub_text
+    from dslc.compiler.targets import INTERP
 
-    library = dslc.compile(file, include=include, cache=False)
+    library = dslc.compile(file, INTERP.name, include=include, cache=False)
     words = "".join(c if c.isalnum() else " " for c in file.stem).split()
     class_name = "".join(w[0].upper() + w[1:] for w in words) + "Tile"
     class_name = class_name if class_name.isidentifier() else f"_{class_name}"

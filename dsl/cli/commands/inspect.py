@@ -51,6 +51,14 @@ dslc inspect gemm.tile -k gemm -t aie:npu2 -D T=bf16 --timeline gemm.svg
     metavar="SVG",
     help="Draw when each engine or tile works (Trainium, NPUs).",
 )
+@click.option(
+    "--budget",
+    type=click.FloatRange(0),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long llvm-mca may take for Arm CPUs; 0 is as long as it wants.",
+)
 @compile_options
 def command(
     file: Path,
@@ -59,6 +67,7 @@ def command(
     dims: tuple[str, ...],
     emit: str | None,
     timeline: Path | None,
+    budget: float,
     options: CompileOptions,
 ) -> None:
     """Show a kernel's signature and choices, its IR's size after every pass, memory and work.
@@ -66,7 +75,7 @@ def command(
     Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
     once. For GPUs: registers, instructions, and the predicted time against the roofline. For Trainium:
     a modelled run, of which --timeline makes a picture. For Arm CPUs: multiply-adds a cycle of each
-    product, by llvm-mca. Without --kernel every kernel is shown.
+    product, by llvm-mca within --budget. Without --kernel every kernel is shown.
     """
     from dslc.cli.inputs import parse_definitions, parse_integers
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+from dslc.cli.session import current
+
 if TYPE_CHECKING:
+    from dslc.codegen.aarch64.products.throughput import Throughput
     from dslc.compilation.specialization import Specialization
 
 
@@ -32,7 +39,12 @@ def _symbols(made: Specialization) -> list[str]:
 
 
 def _products(made: Specialization) -> Iterator[tuple[str, str]]:
-    from dslc.codegen.aarch64.products.throughput import DEPTH, loops, throughputs
+    from dslc.codegen.aarch64.products.throughput import (
+        DEPTH,
+        each_throughput,
+        loops,
+        main_loops,
+    )
     from dslc.codegen.aarch64.tools.mca import PINNED, VERSIONS, mca_path, models
 
     text = made.source("asm")
@@ -41,9 +53,26 @@ def _products(made: Specialization) -> Iterator[tuple[str, str]]:
     if not any(map(mca_path, VERSIONS)):
         yield "multiply-adds", f"apt install llvm-{PINNED} shows how many a cycle"
         return
-    for throughput in throughputs(text, models()):
-        cpu = f"{throughput.model.cpu}, LLVM {throughput.model.version}"
-        rate = f"{throughput.rate:.1f} multiply-adds a cycle at K = {DEPTH}"
-        loop = f"{throughput.steady:.1f} in the loop of {throughput.bound:.1f} that its pipes allow"
-        parts = f"{loop}, {throughput.whole:.1f} with panels"
-        yield throughput.name, f"{rate} ({parts}), tile of {throughput.tile} ({cpu})"
+    budget = float(click.get_current_context().params.get("budget") or 0) or math.inf
+    until = time.monotonic() + budget
+    timed = [replace(m, until=until) for m in models()]
+    every = len(main_loops(text)) * len(timed)
+    known = 0
+    session = current()
+    try:
+        session.note(f"llvm-mca: {every} simulations of products", level=0)
+        for throughput in each_throughput(text, timed):
+            known += 1
+            yield _product(throughput, DEPTH)
+    except TimeoutError:
+        told = f"{known} of {every} simulations within {budget:g} s"
+        yield "llvm-mca", f"{told}; --budget {budget * 4:g} gives it more"
+
+
+def _product(throughput: Throughput, depth: int) -> tuple[str, str]:
+    """A product by a model."""
+    cpu = f"{throughput.model.cpu}, LLVM {throughput.model.version}"
+    rate = f"{throughput.rate:.1f} multiply-adds a cycle at K = {depth}"
+    loop = f"{throughput.steady:.1f} in the loop of {throughput.bound:.1f} that its pipes allow"
+    parts = f"{loop}, {throughput.whole:.1f} with panels"
+    return throughput.name, f"{rate} ({parts}), tile of {throughput.tile} ({cpu})"
