@@ -78,6 +78,10 @@ def quantize(
         scaled = (np.rint(scaled) + zeros[:, None, :]).clip(least, greatest).astype(np.int64)
     codes = encode(scaled, target, saturate=True).reshape(weights.shape)
     points = zeros.astype(storage_dtype(target)) if target.kind is Kind.UINT else None
+    # Row-major, as kernels take them, also of weights that are a transposed view.
+    codes, scales = np.ascontiguousarray(codes), np.ascontiguousarray(scales)
+    if points is not None:
+        points = np.ascontiguousarray(points)
     return Quantized(target, scale_type, group, codes, scales, points)
 
 

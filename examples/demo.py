@@ -19,6 +19,7 @@ import dslc
 import numpy as np
 import platformdirs
 from dslc.cli.tables.table import plain_table, size_text
+from dslc.environment import default_target
 from dslc.quantize import Quantized, quantize
 from minilm.model import (
     LAYERS,
@@ -98,7 +99,11 @@ def find_model() -> Model:
 def main() -> None:
     """Quantise, run, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--target", default="interp", help="the machine (default: interp)")
+    parser.add_argument(
+        "--target",
+        default=default_target(),
+        help="the machine (default: the GPU here, else the CPU)",
+    )
     options = parser.parse_args()
 
     model = find_model()

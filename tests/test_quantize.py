@@ -143,3 +143,14 @@ def test_nvfp4_of_zeros_is_zeros() -> None:
     assert not dequantize(made).any()
     with pytest.raises(DiagnosticError, match="does not divide"):
         quantize_nvfp4(np.zeros((40, 4)))
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i6", "f6e3m2"])
+def test_of_a_transposed_view_all_parts_are_row_major(dtype: str) -> None:
+    weights = np.random.default_rng(0).standard_normal((24, 64)).astype(np.float32).T
+    made = quantize(weights, dtype, 32)
+    parts = [made.codes, made.scales] + ([] if made.zero_points is None else [made.zero_points])
+    assert all(part.flags.c_contiguous for part in parts)
+    same = quantize(np.ascontiguousarray(weights), dtype, 32)
+    np.testing.assert_array_equal(made.codes, same.codes)
+    np.testing.assert_array_equal(made.scales, same.scales)

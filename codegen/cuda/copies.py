@@ -83,7 +83,7 @@ def wait(e: Emission, s: ins.WaitGroup) -> None:
         return
     e.out.line(f"copy_wait<{s.pending}>();")
     # After the last group other copies may be made to the same memory, by a unit.
-    in_place = _read_in_place(e.kernel)
+    in_place = read_in_place(e.kernel)
     if (in_place and not s.pending) or kinds.copied & (e.sent | in_place):
         e.out.line("fence_async_proxy();")
 
@@ -121,7 +121,7 @@ def _kinds(kernel: Kernel) -> _Kinds:
 
 
 @functools.lru_cache(maxsize=8)
-def _read_in_place(kernel: Kernel) -> frozenset[Memory]:
+def read_in_place(kernel: Kernel) -> frozenset[Memory]:
     """The buffers from which a unit reads operands."""
     loads = (s for s in walk(kernel.body) if isinstance(s, ins.Load) and s.out.type.layout is None)
     return frozenset(s.region.memory for s in loads)

@@ -21,7 +21,7 @@ def forms() -> Mapping[str, Form]:
     return {name: compiled(form) for name, form in tables.items()} | SPECIAL | FLOW
 
 
-@functools.lru_cache(8)
+@functools.lru_cache(4)
 def parse(text: str) -> Operation:
     """The module of a text; MlirError where it is none. The last few texts are kept: change nothing."""
     found = Parser(text, forms()).top_level()

@@ -2,7 +2,7 @@
 
    `run` has threads take the turns of one call. A `Short` is made for calls like one that was made: called with
    (arguments, stream), it compares the arrays with those of the first call, fills in where they begin and what
-   the scalars are, and runs the kernel. It gives False where anything differs, and nothing has happened then;
+   the scalars are, and runs the kernel, or the kernels of a program in order. It gives False where anything differs, and nothing has happened then;
    the long way says what is wrong, if something is. */
 
 #define PY_SSIZE_T_CLEAN
@@ -14,17 +14,26 @@
 #include "scalars.h"
 #include "turns.h"
 
-enum { MOST = 62, WORDS = 254 };
+enum { MOST = 62, WORDS = 254, STEPS = 16, REGIONS = 32, ALIGN = 64 };
 
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    PyObject *failed; /* is called with a result that is not 0 */
     Kernel kernel;
     int64_t turns;
     int threads;
     size_t scratch;
-    Py_ssize_t count, words;
+    Py_ssize_t first; /* of its words */
+} Step;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *failed; /* is called with the number of a step and its result that is not 0 */
+    Step steps[STEPS];
+    size_t memory; /* bytes of buffers between kernels and of workspaces, */
+    struct {
+        size_t offset, size;
+    } zeroed[REGIONS]; /* of which these are zeros before a call */
+    Py_ssize_t count, words, many, regions;
     char kinds[MOST + 1]; /* an argument each: array, array that is written, integer, float, boolean */
     Array arrays[MOST];
     int64_t fixed[MOST]; /* scalars that the turns or other words follow from are as they were, */
@@ -32,7 +41,7 @@ typedef struct {
     uint64_t template[WORDS];
     struct {
         short argument; /* whose value the word is, or -1 */
-        char form; /* how a scalar is written: i, f, d */
+        char form; /* how a scalar is written: i, f, d; m is an offset in the call's memory */
     } sources[WORDS];
 } Short;
 
@@ -89,40 +98,80 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
     }
     if (!are_apart(self, values))
         Py_RETURN_FALSE;
+    char *memory = NULL;
+    if (self->memory && (memory = aligned_alloc(ALIGN, self->memory)) == NULL)
+        return PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < self->words; i++) {
         int from = self->sources[i].argument;
-        words[i] = from < 0 ? self->template[i] : word_of(self->sources[i].form, values[from]);
+        words[i] = from >= 0 ? word_of(self->sources[i].form, values[from]) : self->template[i];
+        if (self->sources[i].form == 'm')
+            words[i] += (uint64_t)(uintptr_t)memory;
     }
-    int32_t failed;
+    int32_t failed = 0;
+    int step = -1;
     Py_BEGIN_ALLOW_THREADS
-    failed = run_turns(self->kernel, words, self->turns, self->threads, self->scratch);
+    for (Py_ssize_t i = 0; i < self->regions; i++)
+        memset(memory + self->zeroed[i].offset, 0, self->zeroed[i].size);
+    while (failed == 0 && ++step < self->many) {
+        const Step *s = &self->steps[step];
+        failed = run_turns(s->kernel, words + s->first, s->turns, s->threads, s->scratch);
+    }
+    free(memory);
     Py_END_ALLOW_THREADS
     if (failed == NO_MEMORY)
         return PyErr_NoMemory();
     if (failed) {
-        PyObject *said = PyObject_CallFunction(self->failed, "i", failed);
+        PyObject *said = PyObject_CallFunction(self->failed, "ii", step, failed);
         Py_XDECREF(said);
         return said == NULL ? NULL : Py_NewRef(Py_True);
     }
     Py_RETURN_TRUE;
 }
 
-/* (argument, form, word) of every word, (kind, array or what a scalar has to be or None) of every argument. */
+/* Of every step (kernel, turns, threads, scratch, words), of every word (argument, form, word), of every argument
+   (kind, array or what a scalar has to be or None). */
 static int read_words(Short *self, PyObject *words)
 {
-    self->words = PyTuple_GET_SIZE(words);
-    if (self->words > WORDS)
-        return -1;
-    for (Py_ssize_t i = 0; i < self->words; i++) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(words); i++) {
         int argument, form;
         unsigned long long word;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(words, i), "iCK", &argument, &form, &word))
+        if (self->words >= WORDS || !PyArg_ParseTuple(PyTuple_GET_ITEM(words, i), "iCK", &argument, &form, &word)
+            || argument >= self->count)
             return -1;
-        if (argument >= self->count)
+        self->sources[self->words].argument = (short)argument;
+        self->sources[self->words].form = (char)form;
+        self->template[self->words++] = word;
+    }
+    return 0;
+}
+
+static int read_steps(Short *self, PyObject *steps)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); i++) {
+        unsigned long long kernel;
+        long long turns;
+        Py_ssize_t scratch;
+        PyObject *words;
+        int threads;
+        if (self->many >= STEPS || !PyArg_ParseTuple(PyTuple_GET_ITEM(steps, i), "KLinO!", &kernel, &turns, &threads,
+                                                     &scratch, &PyTuple_Type, &words))
             return -1;
-        self->sources[i].argument = (short)argument;
-        self->sources[i].form = (char)form;
-        self->template[i] = word;
+        self->steps[self->many++] =
+            (Step){(Kernel)(uintptr_t)kernel, turns, threads, (size_t)scratch, self->words};
+        if (read_words(self, words))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_regions(Short *self, PyObject *regions)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(regions); i++) {
+        Py_ssize_t offset, size;
+        if (self->regions >= REGIONS || !PyArg_ParseTuple(PyTuple_GET_ITEM(regions, i), "nn", &offset, &size))
+            return -1;
+        self->zeroed[self->regions].offset = (size_t)offset;
+        self->zeroed[self->regions++].size = (size_t)size;
     }
     return 0;
 }
@@ -155,23 +204,19 @@ static int read_arguments(Short *self, PyObject *arguments)
 static int init(PyObject *object, PyObject *args, PyObject *Py_UNUSED(named))
 {
     Short *self = (Short *)object;
-    unsigned long long kernel;
-    long long turns;
-    Py_ssize_t scratch;
-    PyObject *arguments, *words, *failed;
+    Py_ssize_t memory;
+    PyObject *arguments, *steps, *regions, *failed;
     if (self->failed != NULL) {
         PyErr_SetString(PyExc_TypeError, "it is made once");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "KLinO!O!O", &kernel, &turns, &self->threads, &scratch, &PyTuple_Type, &arguments,
-                          &PyTuple_Type, &words, &failed))
+    if (!PyArg_ParseTuple(args, "O!O!nO!O", &PyTuple_Type, &arguments, &PyTuple_Type, &steps, &memory, &PyTuple_Type,
+                          &regions, &failed))
         return -1;
-    self->kernel = (Kernel)(uintptr_t)kernel;
-    self->turns = turns;
-    self->scratch = (size_t)scratch;
+    self->memory = (size_t)memory;
     self->failed = Py_NewRef(failed);
     self->vectorcall = call;
-    if (read_arguments(self, arguments) || read_words(self, words)) {
+    if (read_arguments(self, arguments) || read_steps(self, steps) || read_regions(self, regions)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "there is no short way for such arguments");
         return -1;
@@ -216,7 +261,7 @@ static PyTypeObject ShortType = {
     .tp_name = "dslc.runtime.native._calls.Short",
     .tp_basicsize = sizeof(Short),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_doc = "Short(kernel, turns, threads, scratch, arguments, words, failed)",
+    .tp_doc = "Short(arguments, steps, memory, zeroed, failed)",
     .tp_new = PyType_GenericNew,
     .tp_init = init,
     .tp_call = PyVectorcall_Call,

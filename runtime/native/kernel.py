@@ -57,9 +57,6 @@ class NativeKernel:
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> Call | None:
         """A short way for calls like one that was launched, with its arguments in order."""
-        if self.artifact.kind != "kernel" or self.artifact.workspaces:
-            return None
-        (step,) = self._steps
         params = self.artifact.signature.params
         args = {p.name: a for p, a in zip(params, arguments, strict=True)}
         try:
@@ -68,8 +65,8 @@ class NativeKernel:
             DiagnosticError
         ):  # the arguments were converted before they came here: codes to bytes
             return None
-        turns, threads = self._shared(step, arrays, step.local(values))
-        return short_call(self.code, step, args, arrays, values, turns, threads)
+        steps = [(s, *self._shared(s, arrays, s.local(values))) for s in self._steps]
+        return short_call(self.code, self.artifact, steps, args, arrays, values)
 
     def _bind(
         self, args: Mapping[str, Any], dims: Mapping[str, int]

@@ -1,8 +1,9 @@
 """The short way of calls over NumPy's arrays, in C (calls.c), where it was built.
 
 It is made after a call that went the long way. Whatever that found out holds for all calls whose arrays
-have the same shapes, strides and types: dims, requirements, turns and threads. What is left are the
-places of arrays and the values of scalars, which C compares and fills in.
+have the same shapes, strides and types: dims, requirements, turns and threads, the memory of buffers
+and workspaces. What is left are the places of arrays and the values of scalars, which C compares and
+fills in.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from dslc.compiler.artifact import Signature
+from dslc.compiler.artifact import Artifact, Signature
 from dslc.runtime.elements import storage_dtype
 from dslc.runtime.expression import evaluate, names_of
 from dslc.runtime.native.description import word_of
@@ -22,56 +23,112 @@ from dslc.runtime.packing import Packed
 
 Call: TypeAlias = Callable[[Sequence[object], object], bool]
 """With the arguments in order, and a stream: whether they fit, and the kernel has run."""
+Word: TypeAlias = tuple[int, str, int]
+"""The argument that a word is of (-1 for none), how it is written, and what it is."""
 
 # Scalars that C reads as Python gives them; others are rounded, and have to be those of the first call.
 _EXACT = {"i64": "i", "f32": "f", "f64": "f", "bool": "b"}
+_FORMS = {"f32": "f", "f64": "d"}
 _MASK = (1 << 64) - 1
+_ALIGN = 64
 
 
 def short_call(
     code: Code,
-    step: Step,
+    artifact: Artifact,
+    steps: Sequence[tuple[Step, int, int]],
     args: Mapping[str, object],
     arrays: Mapping[str, Array],
     values: Values,
-    turns: int,
-    threads: int,
 ) -> Call | None:
-    """The short way of a kernel, for calls like one with `args`, of which `arrays` were made.
+    """The short way of an artifact, for calls like one with `args`, of which `arrays` were made.
 
-    None where there is none: without the extension, for arrays that are not NumPy's or were converted,
-    and where nothing is to be done.
+    `steps` come with their turns and threads; what `arrays` has beyond parameters are buffers between
+    them. None where there is no short way: without the extension, for arrays that are not NumPy's or
+    were converted, and where nothing is to be done.
     """
     module = extension()
-    if module is None or not isinstance(code, HostLibrary) or not turns:
+    params = artifact.signature.params
+    given = {p.name: arrays[p.name] for p in params if p.dims is not None}
+    if module is None or not isinstance(code, HostLibrary) or not any(t for _, t, _ in steps):
         return None
-    if not all(_is_used(args[name], array) for name, array in arrays.items()):
+    if not all(_is_used(args[name], array) for name, array in given.items()):
         return None
-    signature = step.artifact.signature
-    fixed = _shaping(step)
+    fixed = _shaping(artifact, steps[0][0])
     arguments: list[tuple[str, object]] = []
     free = set()
-    for p in signature.params:
+    for p in params:
         if p.dims is not None:
             arguments.append(("a" if p.mode == "in" else "w", args[p.name]))
-        elif p.dtype in _EXACT and p.name not in fixed:
+        elif p.dtype in _EXACT and fixed is not None and p.name not in fixed:
             free.add(p.name)
             arguments.append((_EXACT[p.dtype], None))
         else:
             kind = {"f": "f", "b": "b"}.get(storage_dtype(p.dtype).kind, "i")
             arguments.append((kind, _plain(args[p.name])))
-    order = {p.name: number for number, p in enumerate(signature.params)}
-    words = tuple(_words(step, order, free, values))
+    words = _Words({p.name: number for number, p in enumerate(params)}, free)
+    for name, array in arrays.items():
+        if name not in given:
+            words.place(name, array.nbytes)
+    described = tuple(
+        (
+            code.address(step.artifact.entry),
+            turns,
+            threads,
+            step.description.scratch,
+            tuple(words.of(step, step.local(values))),
+        )
+        for step, turns, threads in steps
+    )
 
-    def failed(result: int) -> None:
-        raise step.broken(result)
+    def failed(number: int, result: int) -> None:
+        raise steps[number][0].broken(result)
 
-    kernel, scratch = code.address(step.artifact.entry), step.description.scratch
     try:
-        made: Call = module.Short(kernel, turns, threads, scratch, tuple(arguments), words, failed)
-    except ValueError:  # more arguments or axes than it has room for
+        made: Call = module.Short(
+            tuple(arguments), described, words.memory, tuple(words.zeroed), failed
+        )
+    except ValueError:  # more arguments, steps or axes than it has room for
         return None
     return made
+
+
+class _Words:
+    """The words of all steps, and where buffers and workspaces lie in the memory of a call."""
+
+    def __init__(self, order: Mapping[str, int], free: Collection[str]) -> None:
+        self._order, self._free = order, free
+        self._places: dict[str, int] = {}
+        self.memory = 0
+        self.zeroed: list[tuple[int, int]] = []
+
+    def place(self, name: str, size: int) -> int:
+        """Give a buffer its offset."""
+        self._places[name] = offset = self.memory
+        self.memory += max(1, -(-size // _ALIGN)) * _ALIGN
+        return offset
+
+    def of(self, step: Step, values: Values) -> Iterator[Word]:
+        """The words of a step."""
+        sizes = {w.name: w.bytes for w in step.artifact.workspaces}
+        for argument in step.description.arguments:
+            name = argument.text
+            if argument.kind == "workspace":
+                size = evaluate(sizes[name], values)
+                self.zeroed.append((offset := self.place("", size), size))
+                yield -1, "m", offset
+            elif argument.kind == "tensor":
+                tensor = step.tensors[name]
+                is_buffer = tensor in self._places
+                yield (
+                    (-1, "m", self._places[tensor]) if is_buffer else (self._order[tensor], "i", 0)
+                )
+            elif argument.kind == "scalar" and name in self._free:
+                yield self._order[name], _FORMS.get(argument.type, "i"), 0
+            elif argument.kind == "scalar":
+                yield -1, "i", word_of(values[name], argument.type) & _MASK
+            else:
+                yield -1, "i", evaluate(name, values) & _MASK
 
 
 def _is_used(given: object, array: Array) -> bool:
@@ -86,11 +143,16 @@ def _plain(value: object) -> object:
     return value if item is None else item()
 
 
-def _shaping(step: Step) -> set[str]:
-    """The names of scalars from which anything but their own words follows."""
-    signature = step.artifact.signature
-    texts = [*step.description.grid, *_texts(signature)]
+def _shaping(artifact: Artifact, step: Step) -> set[str] | None:
+    """The names of scalars from which anything but their own words follows; None: all may be such.
+
+    The calls of a program have dims and scalars by expressions over the program's.
+    """
+    if artifact.kind == "program":
+        return None
+    texts = [*step.description.grid, *_texts(artifact.signature)]
     texts += [a.text for a in step.description.arguments if a.kind == "value"]
+    texts += [w.bytes for w in artifact.workspaces]
     return {name for text in texts for name in names_of(text)}
 
 
@@ -100,19 +162,3 @@ def _texts(signature: Signature) -> Iterator[str]:
     for p in signature.params:
         yield from p.dims or ()
         yield from p.strides or ()
-
-
-def _words(
-    step: Step, order: Mapping[str, int], free: Collection[str], values: Values
-) -> Iterator[tuple[int, str, int]]:
-    """Of each word the argument that it is of (-1 for none), how it is written, and what it is."""
-    for argument in step.description.arguments:
-        name = argument.text
-        if argument.kind == "tensor":
-            yield order[name], "i", 0
-        elif argument.kind == "scalar" and name in free:
-            yield order[name], {"f32": "f", "f64": "d"}.get(argument.type, "i"), 0
-        elif argument.kind == "scalar":
-            yield -1, "i", word_of(values[name], argument.type) & _MASK
-        else:
-            yield -1, "i", evaluate(name, values) & _MASK

@@ -68,6 +68,7 @@ def test_white_space_is_undone(path: Path, seed: int):
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(n, marks=pytest.mark.deep) for n in range(1, 200))]
 )
+@pytest.mark.timeout(900)
 def test_random_sources(first: int):
     for seed in range(first * 50, first * 50 + 50):
         text = source(generate(seed, profile("interp")))

@@ -27,6 +27,6 @@ def test_some_casts(target: str, source: str) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("source", NAMES)
-@pytest.mark.parametrize("target", [*MACHINES, "hip:gfx942", "aarch64:bf16"])
+@pytest.mark.parametrize("target", [*MACHINES, "hip:gfx942", "aarch64:bf16", "cpu"])
 def test_every_cast(target: str, source: str) -> None:
     assert not differences(target, source, codes(source, everything=True), _pairs(NAMES))

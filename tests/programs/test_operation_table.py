@@ -104,6 +104,6 @@ def test_some_operations(target: str, name: str) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
-@pytest.mark.parametrize("target", [*MACHINES, "aarch64:bf16"])
+@pytest.mark.parametrize("target", [*MACHINES, "aarch64:bf16", "cpu"])
 def test_every_operation(target: str, name: str) -> None:
     assert not differences(target, name)

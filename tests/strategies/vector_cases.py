@@ -48,6 +48,8 @@ BODIES = {
         %j = and %i, u8x16(31) : u8x16
         %y = gather %a[4], %j, scale=12 : u16x16
         store %b[512], %y
+        %back = gather %a[64], i8x4(-1, 3, -16, 0), scale=4 : i32x4
+        store %b[560], %back
         %m = lt %j, u8x16(16) : boolx16
         %k = xor %j, u8x16(3) : u8x16
         scatter %b[600], %k, %y, mask=%m, scale=6

@@ -79,7 +79,10 @@ def target_of(machine: str) -> str:
 
 
 def packed(kernel: Any, args: Mapping[str, Any], config: Mapping[str, int]) -> dict[str, Any]:
-    """The arguments with codes of tensors that a kernel reads packed, as a CPU's kernel takes them."""
+    """The arguments with codes of tensors that a kernel reads packed, as a CPU's kernel takes them.
+
+    And the sizes of dims, which packed bytes may not tell.
+    """
     parameters = kernel.origin.signature.parameters
     dims = {d for p in parameters for d in p.dims or () if d.isidentifier()}
     sizes = {d: n for d in dims if (n := dim_size(parameters, args, d)) is not None}
@@ -89,7 +92,8 @@ def packed(kernel: Any, args: Mapping[str, Any], config: Mapping[str, int]) -> d
         if p.dtype.bits <= 8 and hasattr(array, "shape") and not p.is_written:
             with contextlib.suppress(dslc.DiagnosticError):
                 given[p.name] = kernel.pack(p.name, array, **sizes, **config)
-    return given
+    told = any(given[name] is not array for name, array in args.items())
+    return {**given, **sizes} if told else given
 
 
 def _codes(program: TileProgram, rows: list[Memory], args: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from dslc.codegen.cpu.products.transposing import in_words, interleaved, togethe
 from dslc.codegen.cpu.products.units import Unit, choose
 from dslc.codegen.cpu.statements import keep, scratch_for
 from dslc.codegen.cpu.transfer import store_lanes
-from dslc.compiler.dtypes import BOOL
+from dslc.compiler.dtypes import BOOL, F32
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -76,7 +76,7 @@ def job_of(e: Emission, i: ins.Dot, *, twice: bool = False) -> Job:
     unit, rank = chosen.unit, i.out.type.rank
     *_, m, n = i.out.type.shape
     shape = tiles.shape_for(e.machine, unit, m, n, twice=twice)
-    b = Source(chosen.b, i.scale_b, rank - 2)
+    b = Source(chosen.b, i.scale_b, rank - 2, widened=unit.b == F32)
     direct = m <= shape.rows and not runs_along(e, chosen.b, rank - 2)
     return Job(i, unit, shape, Source(i.a, i.scale_a, rank - 1), b, direct)
 

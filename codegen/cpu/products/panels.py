@@ -20,7 +20,7 @@ from dslc.codegen.cpu.places import Array, Live
 from dslc.codegen.cpu.products.transposing import transposed, zipped
 from dslc.codegen.cpu.products.units import Unit
 from dslc.codegen.cpu.transfer import address, load_lanes, store_lanes
-from dslc.compiler.dtypes import BOOL, F32, I32
+from dslc.compiler.dtypes import BF16, BOOL, F32, I32, U32
 from dslc.compiler.dtypes.dtype import MX_BLOCK
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -41,15 +41,19 @@ _MOST = 64  # lanes of a chunk of the first operand
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An operand of one product: its tile, and the scales of its blocks along k, the axis `along`."""
+    """An operand of one product: its tile, and the scales of its blocks along k, the axis `along`.
+
+    A tile of bf16 that is to be f32 (`widened`) is rounded where it is computed, as f32.
+    """
 
     value: Value
     scale: Value | None
     along: int
+    widened: bool = False
 
     def pull(self, e: Emission, at: At) -> Operand:
         """A chunk times its scales. Lanes begin at a multiple of their number, a power of two."""
-        found = e.pull(self.value, at)
+        found = self._pull(e, at)
         if self.scale is None:
             return found
         k, by = self.along, Linear(constant=MX_BLOCK)
@@ -62,6 +66,24 @@ class Source:
         )
         scale = spread(e, self.scale, At((*at.base[:k], block, *at.base[k + 1 :]), lanes, at.live))
         return e.b.mul(e.b.convert(found, F32), e.b.convert(scale, F32))
+
+    def _pull(self, e: Emission, at: At) -> Operand:
+        stmt = None if self.value in e.homes else e.lazy.get(self.value)
+        if not self.widened or not isinstance(stmt, ins.Cast):
+            return e.pull(self.value, at)
+        if stmt.out.type.dtype != BF16 or stmt.x.type.dtype != F32:
+            return e.pull(self.value, at)
+        return rounded_to_bf16(e, e.pull(stmt.x, at))
+
+
+def rounded_to_bf16(e: Emission, x: Operand) -> Operand:
+    """f32 rounded to the numbers of bf16, to nearest even: half of what two conversions cost."""
+    b, type_ = e.b, vector_type(x)
+    bits = b.bitcast(x, type_.of(U32))
+    odd = b.binary("and", b.binary("rshift", bits, 16), 1)
+    up = b.add(b.add(bits, 0x7FFF), odd)
+    near = b.bitcast(b.binary("and", up, 0xFFFF0000), type_)
+    return b.select(b.binary("eq", x, x), near, x)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir import Kernel, Memory, Place, Role, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
@@ -23,9 +24,10 @@ from dslc.compiler.ir.traverse import (
     operands,
     results,
 )
-from dslc.compiler.layout import Layout
+from dslc.compiler.layout import Layout, permute
 from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.passes.layouts.blocked import blocked, vector_of
+from dslc.compiler.passes.layouts.matrix import Plan, wants_along
 from dslc.compiler.passes.layouts.relations import (
     alike,
     operand_layout,
@@ -33,6 +35,7 @@ from dslc.compiler.passes.layouts.relations import (
     shaped,
     shaping,
 )
+from dslc.compiler.passes.layouts.shared_operands import is_turned
 from dslc.compiler.passes.layouts.solve import Solution
 
 Wants = dict[Value, Layout]
@@ -51,10 +54,15 @@ class _Demands:
     def __init__(self, solution: Solution) -> None:
         self.solution = solution
         self.early: dict[Value, list[Layout]] = {}
+        self.placed: dict[Value, ins.Dot] = {}  # computed operands of products in deeper loops
         regions = solution.regions
         for site in regions.sites:
             if not regions.free.isdisjoint(results(site.stmt)):
                 continue
+            plan = solution.plans.get(site.stmt)
+            for x in plan.placed if plan is not None else ():
+                if site.depth > regions.origin[x].depth and isinstance(site.stmt, ins.Dot):
+                    self.placed[x] = site.stmt
             for x, layout in self.of(site.stmt).items():
                 if x in regions.free or site.depth > regions.origin[x].depth:
                     self._ask(x, layout)
@@ -71,6 +79,8 @@ class _Demands:
     def of(self, stmt: Stmt) -> Wants:
         """The layout that each tile read by a statement must have."""
         kept = self.solution.in_memory - self.solution.held
+        if isinstance(stmt, ins.Transpose) and stmt.out in kept:
+            return {}  # of the tile in memory
         wants = {x: self.home(x) for x in operands(stmt) if x not in kept}
         for h in handed(stmt):
             uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
@@ -80,7 +90,7 @@ class _Demands:
             case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
                 wants[x] = self.solution.accesses[stmt]
             case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
-                held = dict(plan.operands(stmt))
+                held = dict(plan.operands(stmt)) | {x: self.home(x) for x in plan.placed}
                 wants = {x: y for x, y in wants.items() if x not in (stmt.a, stmt.b)} | held
         out = shaping(stmt)
         if out is None or out in kept:
@@ -113,6 +123,7 @@ class _Applier(Rewriter):
         self.demands = _Demands(solution)
         self.versions: dict[Value, dict[Layout, Value]] = {}
         self.kept: dict[Value, Value] = {}  # tiles that stay in memory
+        self.placed: dict[Value, Value] = {}  # computed tiles as products read them in memory
         self.wants: Wants = {}  # of the statement at hand
         self.pending: list[Stmt] = []  # conversions that stand before it
 
@@ -192,7 +203,7 @@ class _Applier(Rewriter):
             case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
                 # One tile may be both operands, in two versions.
                 a, b = (
-                    self.value(x) if layout is None else self._version(x, layout)
+                    self._operand(stmt, x, layout, plan)
                     for x, layout in ((stmt.a, plan.a), (stmt.b, plan.b))
                 )
                 rebuilt = self.rebuild(stmt)
@@ -208,6 +219,30 @@ class _Applier(Rewriter):
                     return [self.rebuild(stmt)]  # warps hand it out as it is wanted
                 return self._made_as(stmt, out, given)
         return [self.rebuild(stmt)]
+
+    def _operand(self, dot: ins.Dot, x: Value, layout: Layout | None, plan: Plan) -> Value:
+        if layout is not None:
+            return self._version(x, layout)
+        return self._in_place_of(dot, x) if x in plan.placed else self.kept[x]
+
+    def _in_place_of(self, dot: ins.Dot, x: Value) -> Value:
+        """A computed tile in shared memory, by a conversion to no layout; turned where that helps."""
+        if x not in self.placed:
+            loc = self.solution.regions.origin[x].stmt.loc
+            at = self._version(x, self.demands.home(x))
+            assert at.type.layout is not None
+            turned = is_turned(x, at.type.layout, along=wants_along(dot, x))
+            if turned:
+                at = self._turned(at, permute(at.type.layout, (1, 0)), loc)
+            placed = Value(replace(at.type, layout=None), x.name)
+            self.pending.append(ins.ConvertLayout(placed, at, loc=loc))
+            self.placed[x] = self._turned(placed, None, loc) if turned else placed
+        return self.placed[x]
+
+    def _turned(self, x: Value, layout: Layout | None, loc: Loc | None) -> Value:
+        turned = Value(replace(x.type, shape=x.type.shape[::-1], layout=layout), x.name)
+        self.pending.append(ins.Transpose(turned, x, (1, 0), loc=loc))
+        return turned
 
     def _made_as(self, stmt: Stmt, out: Value, layout: Layout) -> list[Stmt]:
         """The statement gives that layout, and a conversion follows where the tile's is another."""
@@ -232,6 +267,7 @@ class _Applier(Rewriter):
 
     def nested(self, stmt: Stmt, which: int, handed_on: list[Use]) -> tuple[Body, list[Use]]:
         """A body; the versions that are made in it are its own."""
+        placed = dict(self.placed)
         kept = {value: dict(versions) for value, versions in self.versions.items()}
         outer, self.pending = self.pending, []
         body = self._after(inner_names(stmt)) if which == 0 else []
@@ -242,7 +278,7 @@ class _Applier(Rewriter):
         body.extend(self.pending)
         self.pending = outer
         if not (isinstance(stmt, ins.While) and which == 0):
-            self.versions = kept
+            self.versions, self.placed = kept, placed
         return tuple(body), uses
 
 

@@ -115,6 +115,16 @@ def stored_in_bulk(layout: Layout, bits: int) -> float:
     return 2 * BARRIER + moved / SHARED_BYTES * 2 + moved / SECTOR * SECTOR_CYCLES
 
 
+def placed(layout: Layout, bits: int, turned: bool, warp: int) -> float:
+    """A computed tile to shared memory, where a unit reads it, then a barrier.
+
+    Copies are not stored, but cost as much: they were computed for nothing.
+    """
+    accesses, _ = _accesses(layout, bits, 0 if turned else 1, warp)
+    moved = layout.elements * bits / 8 / SHARED_BYTES
+    return BARRIER + max(moved, accesses) * _CONFLICTS
+
+
 def packed_load(layout: Layout, bits: int, warp: int) -> float:
     """A tile of weights that are stored in this very layout, each thread's bits in one piece."""
     held = layout.locals * bits

@@ -15,12 +15,13 @@ from dslc.compiler.analysis.weights import packed_freely
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
+from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, operands, results
 from dslc.compiler.ir.workload import range_of
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.layouts.cost import SLOW_OPS
 from dslc.compiler.passes.layouts.relations import alike, shaped
 from dslc.compiler.passes.layouts.shared_operands import readable_in_place
+from dslc.compiler.passes.pipelining.prefetchable_loads import is_explicit
 from dslc.compiler.passes.pipelining.tma_copies import bulk_stores
 
 _TRIPS = 16  # of a loop whose count is not known
@@ -66,6 +67,8 @@ class Regions:
     free: set[Value] = field(default_factory=set)
     origin: dict[Value, Site] = field(default_factory=dict)
     in_place: Mapping[Value, bool] = field(default_factory=dict)  # `readable_in_place`
+    may_place: bool = False  # whether computed operands may be put in shared memory
+    multiplied: set[Value] = field(default_factory=set)  # results of products, what is made of them
     bulk: frozenset[Stmt] = frozenset()  # `bulk_stores`
     packed: frozenset[Memory] = frozenset()  # parameters whose storage follows their loads
 
@@ -78,7 +81,12 @@ def find_regions(kernel: Kernel) -> Regions:
     """The regions in the order of their first tiles."""
     in_place = readable_in_place(kernel)
     bulk = bulk_stores(kernel) if in_place else frozenset()
-    regions = Regions(in_place=in_place, bulk=bulk, packed=packed_freely(kernel))
+    regions = Regions(
+        in_place=in_place,
+        may_place=not is_explicit(kernel),
+        bulk=bulk,
+        packed=packed_freely(kernel),
+    )
     regions.sites.extend(find_sites(kernel))
     for site in regions.sites:
         for name in results(site.stmt):
@@ -93,6 +101,9 @@ def find_regions(kernel: Kernel) -> Regions:
     for site in regions.sites:
         if _is_free(site.stmt, regions.free):
             regions.free.update(v for v in results(site.stmt) if isinstance(v, Value))
+    for site in regions.sites:
+        if isinstance(site.stmt, ins.Dot) or not regions.multiplied.isdisjoint(operands(site.stmt)):
+            regions.multiplied.update(v for v in results(site.stmt) if isinstance(v, Value))
     groups = _Groups(regions.free)
     for value in regions.origin:
         groups.add(value)

@@ -19,6 +19,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, Mode, divisible
 from dslc.compiler.layout.mode import Modes, replicated
 from dslc.compiler.passes.layouts.cost import SHARED_BYTES
+from dslc.compiler.passes.layouts.shared_operands import is_placeable
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.target import SWAP, Atom
 
@@ -49,6 +50,7 @@ class Plan:
         False,
     )  # k, columns of the result (`operand_interleaving`)
     scales: tuple[Layout | None, Layout | None] = (None, None)  # of a and of b
+    placed: tuple[Value, ...] = ()  # computed operands, of those without a layout
 
     def operands(self, dot: ins.Dot) -> Iterator[tuple[Value, Layout]]:
         """The tiles that the unit takes from registers, and how they must lie."""
@@ -86,15 +88,20 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
 
 
 def plans(
-    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool] = _NOWHERE
+    dot: ins.Dot,
+    target: Target,
+    threads: int,
+    in_place: Mapping[Value, bool] = _NOWHERE,
+    *,
+    place: bool = False,
 ) -> list[Plan]:
     """Every way to share the product among the warps of a block of that many threads.
 
     An explicit layout of the result leaves those ways that give it, in whatever order it has. Operands
-    that are `in_place` may be read from shared memory.
+    that are `in_place` may be read from shared memory; with `place` computed ones may be put there.
     """
     given = dot.out.type.layout
-    grouped = _group_plans(dot, target, threads, in_place) if given is None else []
+    grouped = _group_plans(dot, target, threads, in_place, place) if given is None else []
     for atom in atoms_for(dot, target):
         if given is not None:
             grouped += [_plan(dot, atom, given / atom.c)] if divisible(given, atom.c) else []
@@ -112,7 +119,7 @@ def plans(
 
 
 def _group_plans(
-    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]
+    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool], place: bool
 ) -> list[Plan]:
     """The ways of units whose groups of warps read an operand, or both, from shared memory.
 
@@ -122,13 +129,19 @@ def _group_plans(
     if dot.out.type.rank != 2 or dot.is_scaled:
         return []
     m, n = dot.out.type.shape
-    best: dict[tuple[bool, int], Plan] = {}
+    best: dict[tuple[bool, int, int], Plan] = {}
     for atom in target.atoms:
         if atom.b is not None or threads % atom.threads:
             continue
         for way in (atom, atom.swapped):
-            if not fits_unit(dot, way) or not _finds_operands(dot, way, atom, in_place):
+            if not fits_unit(dot, way) or not _finds_operands(
+                dot, way, atom, in_place, place=place
+            ):
                 continue
+            ways = ((dot.a, way.a), (dot.b, way.b))
+            placed = tuple(
+                x for x, given in ways if given is None and not _is_ready(x, x is dot.b, in_place)
+            )
             tiles = (m // way.m, n // way.n)
             for share in _shares(threads // atom.threads, tiles):
                 if prod(share) != threads // atom.threads:
@@ -137,8 +150,8 @@ def _group_plans(
                 a, b = _operands(dot, way, outer)
                 cycles = _group_cycles(dot, atom)
                 # Targets list their atoms by width: a wider one comes later.
-                key = way is not atom, share[0]
-                best[key] = Plan(way.name, a, b, outer * way.c, share, 1, cycles)
+                key = way is not atom, len(placed), share[0]
+                best[key] = Plan(way.name, a, b, outer * way.c, share, 1, cycles, placed=placed)
     return list(best.values())
 
 
@@ -152,21 +165,38 @@ def group_atom(dot: ins.Dot, target: Target, in_place: Mapping[Value, bool]) -> 
     return widest
 
 
-def _finds_operands(dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value, bool]) -> bool:
+def _finds_operands(
+    dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value, bool], *, place: bool = False
+) -> bool:
     """Whether what the unit reads from memory is there, and what it takes from registers is not.
 
+    With `place` a computed tile may be put there, where the unit takes it from memory alone.
     A register operand has as many readers as the result has columns for each of its rows: for few of
     them the warps' own instructions do.
     """
     for x, layout, transposed in ((dot.a, way.a, False), (dot.b, way.b, True)):
-        if (layout is None) != (x in in_place):
+        if layout is not None and x in in_place:
             return False
-        either = x.type.dtype.bits == _EITHER_BITS
-        if layout is None and not either and in_place[x] is not transposed:
-            return False
+        if layout is None and not _is_ready(x, transposed, in_place):
+            turned = transposed and x.type.dtype.bits != _EITHER_BITS
+            if not place or not is_placeable(x, turned=turned):
+                return False
     columns = dot.out.type.shape[0 if way is not atom else 1]
     packed = dot.a.type.dtype.bits <= _EITHER_BITS
     return atom.a is None or (columns >= _MANY_COLUMNS and packed)
+
+
+def _is_ready(x: Value, transposed: bool, in_place: Mapping[Value, bool]) -> bool:
+    """Whether an operand lies in memory as the unit reads it."""
+    either = x.type.dtype.bits == _EITHER_BITS
+    return x in in_place and (either or in_place[x] is transposed)
+
+
+def wants_along(dot: ins.Dot, x: Value) -> bool | None:
+    """Whether a unit wants k along the rows of an operand in memory; None where it takes either."""
+    if x.type.dtype.bits == _EITHER_BITS:
+        return None
+    return x is dot.a
 
 
 def _group_cycles(dot: ins.Dot, atom: Atom) -> float:

@@ -6,6 +6,10 @@ loaded before a loop for products in it alone: in registers they would take room
 
 Any number of products may read such a tile, and threads beside them: what these read is a load of its
 own, of the same region, which the pipeline gives the same slot of a ring.
+
+A tile that threads compute may be placed there as well, by a ConvertLayout to none, which becomes
+stores (`passes.products.placed_operands`): as it is, or turned, where its elements follow each other
+along its columns in registers, or the unit wants it so.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import users, walk
+from dslc.compiler.layout import Layout
 from dslc.compiler.passes.pipelining.prefetchable_loads import (
     COPY_BYTES,
     constant_memories,
@@ -35,6 +40,28 @@ def readable_in_place(kernel: Kernel) -> Mapping[Value, bool]:
     finder = _Finder(kernel)
     finder.body(kernel.body)
     return finder.found
+
+
+_COMPUTED_BITS = (8, 16)
+
+
+def is_placeable(x: Value, *, turned: bool) -> bool:
+    """Whether a computed operand may lie in shared memory as a unit reads it, or its transpose."""
+    shape, bits = x.type.shape, x.type.dtype.bits
+    if x.type.layout is not None or len(shape) != 2 or bits not in _COMPUTED_BITS:
+        return False
+    return swizzled_layout(shape[::-1] if turned else shape, bits) is not None
+
+
+def is_turned(x: Value, layout: Layout, *, along: bool | None) -> bool:
+    """Whether a computed operand is placed as its transpose, where threads hold it by a layout.
+
+    `along` is whether the unit wants k along the rows of it, None where it takes either.
+    """
+    if along is not None:
+        return not along
+    last = layout.local_modes[-1] if layout.local_modes else None
+    return last is not None and last.axis == 0 and last.size > 1 and is_placeable(x, turned=True)
 
 
 class _Finder(FactsRewriter):

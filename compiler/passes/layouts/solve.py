@@ -137,7 +137,7 @@ class _Solver:
         for dot, plan in plans.items():
             assert isinstance(dot, ins.Dot)
             for x, layout in ((dot.a, plan.a), (dot.b, plan.b)):
-                at: Value | None = x if layout is None else None
+                at: Value | None = x if layout is None and x not in plan.placed else None
                 while at is not None:
                     yield at
                     stmt = self.regions.origin[at].stmt
@@ -152,7 +152,8 @@ class _Solver:
                 continue
             plan = plans.get(stmt)
             if isinstance(stmt, ins.Dot) and plan is not None:
-                held.update(x for x, _ in plan.operands(stmt) if x in kept)
+                taken = {*plan.placed, *(x for x, _ in plan.operands(stmt))}
+                held |= taken & kept
             else:
                 held.update(kept.intersection(operands(stmt)))
         return frozenset(held)

@@ -18,7 +18,7 @@ from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.passes.layouts import cost
 from dslc.compiler.passes.layouts.blocked import blocked, vector_of
 from dslc.compiler.passes.layouts.layout_regions import Region, Regions, Site
-from dslc.compiler.passes.layouts.matrix import Plan, plans
+from dslc.compiler.passes.layouts.matrix import Plan, plans, wants_along
 from dslc.compiler.passes.layouts.operand_interleaving import interleaved
 from dslc.compiler.passes.layouts.relations import (
     alike,
@@ -27,6 +27,7 @@ from dslc.compiler.passes.layouts.relations import (
     shaped,
     shaping,
 )
+from dslc.compiler.passes.layouts.shared_operands import is_turned
 from dslc.compiler.passes.low_bit.fragments import FRAGMENT_COLUMNS
 from dslc.compiler.passes.pipelining.tma_copies import is_short
 from dslc.compiler.targets import Target
@@ -63,7 +64,7 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                ways = _ways(site.stmt, target, threads, regions)
+                ways = _ways(site, target, threads, regions)
                 self.plans[site] = [p.over(self.intern) for p in ways]
         in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
         self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
@@ -180,6 +181,11 @@ class Prices:
         for x, wanted in plan.operands(dot):
             if (here := self.layout(x, layouts)) is not None:
                 cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
+        for x in plan.placed:
+            if (here := self.layout(x, layouts)) is not None:
+                turned = is_turned(x, here, along=wants_along(dot, x))
+                weight = self.regions.weight(x, site)
+                cycles += cost.placed(here, x.type.dtype.bits, turned, self.warp) * weight
         return cycles
 
     def _dot(self, site: Site, dot: ins.Dot, there: Layout, layouts: Assignment) -> float:
@@ -273,13 +279,19 @@ class Prices:
         return layouts
 
 
-def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[Plan]:
+def _ways(site: Site, target: Target, threads: int, regions: Regions) -> list[Plan]:
     """The plans of a product, and their interleaved forms.
 
     Weights that are packed keep the order of the unit, and each warp has whole fragments of them, so
     that one packing serves products of one warp and of a warpgroup (`passes.low_bit.fragments`).
     """
-    ways = plans(dot, target, threads, regions.in_place)
+    dot = site.stmt
+    assert isinstance(dot, ins.Dot)
+    place = regions.may_place and site.depth > 0
+    ways = plans(dot, target, threads, regions.in_place, place=place)
+    if any(p.atom and (p.a is None or p.b is None) and not p.placed for p in ways):
+        # What products make stays in registers where it can: so do chains of them.
+        ways = [p for p in ways if regions.multiplied.isdisjoint(p.placed)]
     if regions.packed and target.matrix_loads:
         of_packed = _of_packed(regions)
         sides = [(x in of_packed, axis) for x, axis in ((dot.a, -2), (dot.b, -1))]

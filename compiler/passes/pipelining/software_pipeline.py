@@ -99,6 +99,7 @@ from dslc.compiler.passes.products.async_products import (
     last_wait,
     settle,
 )
+from dslc.compiler.passes.products.placed_operands import place_operands
 from dslc.compiler.targets import Target
 
 _LAGGING = 2  # stages up to which no product may run on into the next iteration
@@ -124,7 +125,7 @@ class SoftwarePipeline:
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
         pipelined = with_body(kernel, body)
-        return settle(pipelined, self.target.bulk_copies)
+        return place_operands(settle(pipelined, self.target.bulk_copies))
 
 
 class _Loops(FactsRewriter):

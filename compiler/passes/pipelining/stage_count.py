@@ -20,6 +20,7 @@ from dslc.compiler.layout import Conversion, conversion
 from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead, tile_bytes
 from dslc.compiler.passes.products.async_products import operand_bytes
+from dslc.compiler.passes.products.placed_operands import is_placed, placed_bytes
 from dslc.compiler.targets import Target
 
 _BYTES_IN_FLIGHT = 32 * 1024  # of a machine whose rates are not known
@@ -63,6 +64,7 @@ class Room:
         shared = target.memory("shared")
         before, _ = around_last_loop(kernel.body)
         kept = converted_bytes(before, target.warp_size) + operand_bytes(kernel)
+        kept += placed_bytes(kernel.body)
         room = cls((shared.bytes if shared else 0) - kept, kernel.threads, kept)
         if (rates := target.rates) is not None:
             room.reserved = rates.reserved
@@ -95,7 +97,7 @@ def exchanges_much(body: Body, warp: int) -> bool:
 def _exchanged_bytes(s: ins.Stmt, warp: int) -> int:
     match s:
         case ins.ConvertLayout():
-            return tile_bytes(s.out) if _meets_memory(s, warp) else 0
+            return tile_bytes(s.out) if _meets_memory(s, warp) and not is_placed(s) else 0
         case ins.Reduce(out=out, x=x, axis=axis) if x.type.layout is not None:
             _, warps = shared_axis(x.type.layout, axis, warp)
             return warps * tile_bytes(out) if warps > 1 else 0

@@ -18,9 +18,9 @@ from dslc.compiler.ir.arithmetic.index_arithmetic import add, least, mul
 from dslc.compiler.ir.expr import TRUE, Binary, Expr, Var, index
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.rewrite import clone_body, fresh_name
-from dslc.compiler.ir.traverse import Body, results
-from dslc.compiler.ir.values import Memory, Value
+from dslc.compiler.ir.rewrite import fresh_name
+from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.values import Memory
 from dslc.compiler.passes.products.async_products import is_made_anew
 from dslc.compiler.passes.tile_scheduling.stream_k import joined, sharing
 from dslc.compiler.passes.tile_scheduling.tile_scheduler import Part, TileScheduler
@@ -37,11 +37,8 @@ class Persistent:
         kernel: Kernel,
         rings: ProducerRings,
         sent: Sequence[EpilogueStores],
-        scalars: Body,
         target: Target,
     ) -> None:
-        """`scalars` are the statements before the loop that its copies need."""
-        self.scalars = scalars
         self.source, self.loop, self.rings, self.sent = kernel, rings.loop, rings, sent
         self.taken = rings.taken
         at = kernel.body.index(self.loop)
@@ -76,24 +73,10 @@ class Persistent:
         part = self.work.part(round_)
         counters, begin = self._from_turn_to_turn(self.rings.filling(fill))
         places = {a.var: e for a, e in zip(self.source.grid, part.at, strict=True)}
-        own = tuple(s for s in self.scalars if isinstance(s, ins.Let))
-        named: dict[Var, Expr] = {**places, self.loop.var: k}
-        read: Body = ()
-        tiles: dict[Value, Value] = {}
-        if len(own) < len(self.scalars):  # what is read from memory, once a turn
-            names = [n for s in self.scalars for n in results(s)]
-            read, made = clone_body(self.scalars, self.taken, scalars=places, outputs=names)
-            for name, use in zip(names, made, strict=True):
-                if isinstance(name, Value):
-                    assert isinstance(use, Value)
-                    tiles[name] = use
-                else:
-                    assert not isinstance(use, Value)
-                    named[name] = use
-            own = ()
-        copies = self.rings.fill(fill, own, named, tiles)
+        own = tuple(s for s in self.before if isinstance(s, ins.Let))  # subscripts may be of them
+        copies = self.rings.fill(fill, own, {**places, self.loop.var: k})
         steps = self.rings.early_ids(self._steps(part, k, copies, counters))
-        return self._rounds(round_, (*part.lets, *read, *steps), begin)
+        return self._rounds(round_, (*part.lets, *steps), begin)
 
     def _consumer(self) -> tuple[ins.For, tuple[Memory, ...]]:
         """The turns without their copies, and the workspaces for those that blocks share."""

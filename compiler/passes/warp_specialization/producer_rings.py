@@ -20,7 +20,7 @@ blocks of a cluster share (`clusters`) each copies a part of, and frees `everywh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import BOOL, INDEX
@@ -104,12 +104,8 @@ class ProducerRings:
         fill: Expr,
         own: Iterable[Stmt],
         scalars: dict[Var, Expr],
-        tiles: Mapping[Value, Value] | None = None,
     ) -> Body:
-        """All copies of an iteration, each as soon as its slot is free; subscripts may be of `own`.
-
-        `scalars` and `tiles`, of rank 0, stand for names from outside.
-        """
+        """All copies of an iteration, each as soon as its slot is free; subscripts may be of `own`."""
         body: list[Stmt] = []
         loads = [r.ahead.load for g in self.groups for r in g.rings]
         needs = {s for g in self.groups for r in g.rings for s in r.ahead.needs}
@@ -117,14 +113,14 @@ class ProducerRings:
         sources: dict[ins.Load, Region] = {}
         if read:  # what is read from memory once for all copies
             every = (*own, *(s for s in self.body if s in needs))
-            body, sources = self._sources(every, loads, scalars, tiles)
+            body, sources = self._sources(every, loads, scalars)
         for group in self.groups:
             body += [group.empty.wait(fill), ins.Arrive(group.full.at(fill), group.bytes)]
             for ring in group.rings:
                 full = group.full.at(fill)
                 load = ring.ahead.load
                 if not read:
-                    made, sources = self._sources((*own, *ring.ahead.needs), [load], scalars, tiles)
+                    made, sources = self._sources((*own, *ring.ahead.needs), [load], scalars)
                     body += made
                 source = sources[load]
                 tile, shared = ring.region(fill), self._is_shared(ring)
@@ -140,11 +136,10 @@ class ProducerRings:
         own: Body,
         loads: Sequence[ins.Load],
         scalars: dict[Var, Expr],
-        tiles: Mapping[Value, Value] | None,
     ) -> tuple[list[Stmt], dict[ins.Load, Region]]:
         """The regions that loads read, and before them the scalars of which these are made."""
         starts = [a.start for load in loads for a in load.region.axes]
-        needs, uses = clone_body(own, self.taken, values=tiles, scalars=scalars, outputs=starts)
+        needs, uses = clone_body(own, self.taken, scalars=scalars, outputs=starts)
         found = (simplify(u) for u in uses if not isinstance(u, Value))
         sources: dict[ins.Load, Region] = {}
         for load in loads:

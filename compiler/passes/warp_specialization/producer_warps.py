@@ -84,6 +84,7 @@ from dslc.compiler.passes.pipelining.ring_layout import (
 from dslc.compiler.passes.pipelining.stage_count import MOST_STAGES, Room, converted_bytes
 from dslc.compiler.passes.pipelining.tma_copies import is_box, is_loaded_in_bulk, is_run
 from dslc.compiler.passes.products.async_products import deferred, is_paced, is_paired, settle
+from dslc.compiler.passes.products.placed_operands import place_operands, placed_bytes
 from dslc.compiler.passes.tile_scheduling.persistent import Persistent
 from dslc.compiler.passes.tile_scheduling.tile_scheduler import is_even
 from dslc.compiler.passes.warp_specialization.epilogue_stores import outgoing
@@ -99,6 +100,7 @@ _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers 
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
 _FEWEST_BESIDE = 2  # of loops whose operands are free before the iteration ends
 _BESIDE = 2048  # bytes for barriers and scratch
+_FEW = 16  # elements of a thread for what its own warps load
 _LITTLE = 32  # bytes of registers of a thread for what its own warps load
 _UNMOVED = (
     ins.Sync,
@@ -164,13 +166,15 @@ class WarpSpecialization:
             return kernel
         unwritten = constant_memories(kernel.body, kernel.tensors)
         scalars = scalars_for(before, loop, loads, unwritten)
-        if scalars is None:
+        # Tiles that ids choose for each turn came slower so than by the grid's order (`grouped` forms).
+        if scalars is None or any(isinstance(s, ins.Load) for s in scalars):
             return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
         after = kernel.body[at + 1 :]
         sent = outgoing(kernel, after, room)
         kept = sum(o.bytes for o in sent) + converted_bytes(after, self.target.warp_size)
+        kept += placed_bytes((*before, loop))
         stages = self._stages(loop, loads, room - kept)
         if stages < _FEWEST:
             return kernel
@@ -178,7 +182,8 @@ class WarpSpecialization:
         size = self.cluster or 1
         cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
         rings = ProducerRings(loop, loads, stages, taken, cluster, early)
-        return Persistent(kernel, rings, sent, scalars, self.target).kernel(_WARPS, _REGISTERS)
+        persistent = Persistent(kernel, rings, sent, self.target)
+        return place_operands(persistent.kernel(_WARPS, _REGISTERS))
 
     def _beside(
         self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed], early: Sequence[Ahead]
@@ -199,7 +204,8 @@ class WarpSpecialization:
         if scalars is None or paired or stages < _FEWEST_BESIDE:
             return kernel
         rings = ProducerRings(loop, loads, stages, scalar_names(kernel), early=early)
-        return settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
+        found = settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
+        return place_operands(found)
 
     def _stages(self, loop: ins.For, loads: Sequence[Placed], room: int) -> int:
         asked = loop.stages or self.stages or MOST_STAGES
@@ -209,7 +215,7 @@ class WarpSpecialization:
         """The loads of the loop that the unit copies, and those that threads make an iteration ahead.
 
         Boxes for units and threads, runs for threads; scalars from which subscripts are made are of the
-        warps that copy. None where the unit copies no operand, or threads would have to wait for much.
+        warps that copy. None where the unit copies nothing, or threads would have to wait for much.
         Rows that serve several iterations, such as scales, are copied in each: nobody waits for that.
         """
         facts = kernel_facts(kernel)
@@ -224,11 +230,11 @@ class WarpSpecialization:
             if (placed := self._placed(kernel, a, facts)) is not None
         ]
         copied = {load for a, _ in able for load in a.loads}
-        if not any(load.out.type.layout is None for load in copied):
+        if not copied:
             return None
         needed = _needed(loop, [a for a, _ in able])
         rest = [s for s in walk(loop.body) if isinstance(s, ins.Load) and s not in copied | needed]
-        early = [a for a in ahead if a.load in rest and a.load.out.type.layout is not None]
+        early = [a for a in ahead if a.load in rest and _is_quick(a.load)]
         little = sum(thread_bytes(a.load.out, kernel.threads) for a in early) <= _LITTLE
         return (able, early) if little and len(early) == len(rest) else None
 
@@ -243,6 +249,12 @@ class WarpSpecialization:
         # Runs of bytes come as they lie in memory: the unit scatters nothing for threads to read.
         placed = place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
         return replace(placed, layout=None, conflicts=())
+
+
+def _is_quick(load: ins.Load) -> bool:
+    """Whether a thread loads its part by few accesses."""
+    layout = load.out.type.layout
+    return layout is not None and layout.locals <= _FEW
 
 
 def _needed(loop: ins.For, copied: Sequence[Ahead]) -> set[Stmt]:

@@ -98,19 +98,20 @@ def _through_f16(b: LegalBuilder, x: Operand, dtype: DType) -> Operand:
 
 
 def _special(b: LegalBuilder, x: Operand, number: Operand, dtype: DType) -> Operand:
-    """Infinities and NaN of a format put in place of what their codes gave."""
+    """Infinities and NaN of a format put in place of what their codes gave; signs stay."""
     if not has_nan(dtype):
         return number
+    bits = b.bitcast(number, vector_type(x).of(U32))
     magnitude = b.binary("and", x, (1 << (dtype.bits - 1)) - 1)
-    top = ((1 << dtype.exponent) - 1) << dtype.mantissa
+    nan = b.binary("or", bits, _QUIET)
     if not has_infinity(dtype):
-        return b.select(
-            b.binary("eq", magnitude, (1 << (dtype.bits - 1)) - 1), float("nan"), number
-        )
-    negative = b.binary("ge", x, 1 << (dtype.bits - 1))
-    infinity = b.select(negative, b.operand(float("-inf"), vector_type(number)), float("inf"))
-    number = b.select(b.binary("eq", magnitude, top), infinity, number)
-    return b.select(b.binary("gt", magnitude, top), float("nan"), number)
+        is_nan = b.binary("eq", magnitude, (1 << (dtype.bits - 1)) - 1)
+        return b.bitcast(b.select(is_nan, nan, bits), vector_type(number))
+    top = ((1 << dtype.exponent) - 1) << dtype.mantissa
+    infinity = b.binary("or", b.binary("and", bits, 0x80000000), _INFINITY)
+    bits = b.select(b.binary("eq", magnitude, top), infinity, bits)
+    bits = b.select(b.binary("gt", magnitude, top), nan, bits)
+    return b.bitcast(bits, vector_type(number))
 
 
 def _by_integers(b: LegalBuilder, x: Operand, dtype: DType) -> Operand:
@@ -147,9 +148,10 @@ def from_number(b: LegalBuilder, x: Operand, dtype: DType, saturate: bool = Fals
         )
         return b.select(b.binary("ne", x, x), nan, high)
     if dtype == TF32:
-        bits = _rounded_bits(b, b.bitcast(x, type_.of(U32)), 13)
-        kept = b.bitcast(b.binary("and", bits, 0xFFFFE000), type_.of(F32))
-        return b.select(b.binary("ne", x, x), float("nan"), kept)
+        bits = b.bitcast(x, type_.of(U32))
+        kept = b.binary("and", _rounded_bits(b, bits, 13), 0xFFFFE000)
+        nan = b.binary("and", b.binary("or", bits, _QUIET), 0xFFC00000)
+        return b.bitcast(b.select(b.binary("ne", x, x), nan, kept), type_.of(F32))
     if dtype.kind is Kind.SCALE:
         return _scale_code(b, x, saturate)
     return _code(b, x, dtype, saturate)

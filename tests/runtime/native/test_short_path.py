@@ -203,7 +203,70 @@ def test_packed_bytes_go_with_their_storage_alone() -> None:
         assert short((other, *more), None) is False
 
 
-def test_nothing_to_do_and_workspaces_have_no_short_way() -> None:
-    for changes, n in (({}, 0), ({"workspaces": (Workspace("w", "i64", "8"),)}, 9)):
-        made = NativeKernel(axpb(**changes), HostProcessor.get(), LIBRARY)
-        assert made.short_call((*pair(n), 2.0, 0.5, 3, False), {}) is None
+def test_nothing_to_do_has_no_short_way(kernel: NativeKernel) -> None:
+    assert kernel.short_call((*pair(0), 2.0, 0.5, 3, False), {}) is None
+
+
+COUNTS = """
+define i32 @count(ptr %words, i64 %begin, i64 %end, ptr %scratch) {
+  %y = load ptr, ptr %words
+  %ww = getelementptr i64, ptr %words, i64 1
+  %w = load ptr, ptr %ww
+  %old = load i64, ptr %w
+  %turns = sub i64 %end, %begin
+  %new = add i64 %old, %turns
+  store i64 %new, ptr %w
+  store i64 %new, ptr %y
+  ret i32 0
+}
+"""
+
+
+def test_workspaces_are_zero_in_each_call() -> None:
+    arguments: Any = [{"kind": "tensor", "name": "y"}, {"kind": "workspace", "name": "w"}]
+    made = axpb(
+        entry="count",
+        signature=Signature((Param("y", "i64", "out", ("N",)),), ("N",)),
+        workspaces=(Workspace("w", "i64", "8"),),
+        files={LIBRARY: link_elf([object_of(COUNTS, "x86_64")])},
+    )
+    made = dataclasses.replace(made, launch={**made.launch, "arguments": arguments})
+    kernel = NativeKernel(made, HostProcessor.get(), LIBRARY)
+    y = np.zeros(9, np.int64)
+    short = kernel.short_call((y,), {})
+    assert short is not None
+    for _ in range(3):
+        assert short((y,), None) is True
+        assert y[0] == 9
+
+
+def test_a_program_s_kernels_run_in_order_with_buffers_between() -> None:
+    one = axpb()
+    scalars = {"b": "b", "c": "1", "loud": "0"}
+    same: Any = {"kernel": 0, "dims": {"N": "N"}}
+    calls = [
+        {**same, "tensors": {"x": "x", "y": "t"}, "scalars": {"a": "a", **scalars}},
+        {**same, "tensors": {"x": "t", "y": "y"}, "scalars": {"a": "b", **scalars}},
+    ]
+    params = (*one.signature.params[:2], Param("a", "f32", "in"), Param("b", "f64", "in"))
+    program = axpb(
+        kind="program",
+        signature=Signature(params, ("N",)),
+        launch={
+            "buffers": [{"name": "t", "bytes": "N * 4"}],
+            "kernels": [{**one.to_manifest(), "files": {}}],
+            "calls": calls,
+        },
+    )
+    kernel = NativeKernel(program, HostProcessor.get(), LIBRARY)
+    x, y = pair(40_000)
+    kernel.launch({"x": x, "y": y, "a": 2.0, "b": 3.0})
+    wanted, found = y.copy(), np.zeros_like(y)
+    np.testing.assert_array_equal(wanted, (x * 2 + 4) * 3 + 4)
+    short = kernel.short_call((x, y, 2.0, 3.0), {})
+    assert short is not None
+    assert short((x, found, 2.0, 3.0), None) is True
+    np.testing.assert_array_equal(found, wanted)
+    assert short((x, found, 2.5, 3.0), None) is False
+    with pytest.raises(DiagnosticError, match=r"DSL0608.*a != 0"):
+        kernel.launch({"x": x, "y": y, "a": 1.0, "b": 0.0})

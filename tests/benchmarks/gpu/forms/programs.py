@@ -175,7 +175,7 @@ def _artifact(form: Form, target: str) -> Any:
     try:
         return compiled(form, target).artifact
     except Exception as problem:
-        return str(problem).splitlines()[0]
+        return f"{type(problem).__name__} {problem}".splitlines()[0]
 
 
 def numbers(parameters: Iterable[Parameter], sizes: Sizes) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def _told(form: Form, target: str) -> str:
     try:
         return f"{checked(form, target):.2e}"
     except Exception as problem:
-        return f"{type(problem).__name__} {str(problem).splitlines()[0][:90]}"
+        return f"{type(problem).__name__} {problem}".splitlines()[0][:110]
 
 
 def _random(p: Parameter, shape: list[int], rng: np.random.Generator) -> Any:
