@@ -380,3 +380,16 @@ def test_arguments_are_not_kept_alive(lib):
     lib.softmax(x, y)
     gc.collect()
     assert sys.getrefcount(x) == 2
+
+
+def test_kernels_are_attributes_where_their_names_are_free():
+    """A call by attribute needs no look-up of its own; what a library has keeps its name."""
+    body = "(x: f32[N], y: out f32[N]):\n    y[:] = x[:]\n"
+    lib = dslc.compile(
+        f"kernel copy{body}\nkernel save{body}\nkernel target{body}", target="interp"
+    )
+    assert vars(lib)["copy"] is lib["copy"]
+    assert lib.target == "interp"
+    assert callable(lib.save)
+    assert "save" not in vars(lib)
+    assert lib["save"].name == "save"

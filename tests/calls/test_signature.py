@@ -6,6 +6,7 @@ import pytest
 from dslc.calls.signature import Parameter, Signature, as_dim, plain_number
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import parse_dtype
+from dslc.torch_operator import _schema
 
 F16, U4, I32 = (parse_dtype(n) for n in ("f16", "u4", "i32"))
 GEMM = Signature(
@@ -31,6 +32,11 @@ def failure(args=(), kwargs=None):
 def test_a_signature_prints_as_in_a_file():
     text = "gemm(a: f16[M, K], w: u4[K, N] packed row, bias: i32, c: out f16[M, N])"
     assert str(GEMM) == text
+
+
+def test_torch_is_told_what_is_written():
+    said = [_schema(parameter, n) for n, parameter in enumerate(GEMM.parameters)]
+    assert said == ["Tensor a", "Tensor w", "int bias", "Tensor(a3!) c"]
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from dslc.compiler.artifact import Param, Signature
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.cuda import CudaKernel
+from dslc.runtime.cuda import CudaKernel, arrays
 
 from support.gpu.fake_cuda import (
     FakeDriver,
@@ -95,6 +96,28 @@ def test_the_callers_stream(driver: FakeDriver, stream: Any, handle: int | None)
     x, y = pair()
     CudaKernel(scale_artifact()).launch({"x": x, "y": y, "s": 1.0}, stream)
     assert driver.last.stream == handle
+
+
+@pytest.mark.parametrize(("stream", "told"), [(None, 1), (5, 5)])
+def test_arrays_of_others_are_told_the_stream(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch, stream: int | None, told: int
+) -> None:
+    """DLPack's producer waits for its work on the consumer's stream; 1 is the default stream."""
+    x, y = pair()
+    asked: list[int] = []
+
+    def read(_: object, stream: int) -> SimpleNamespace:
+        asked.append(stream)
+        return SimpleNamespace(
+            address=x.__cuda_array_interface__["data"][0], shape=x.array.shape, strides=None,
+            dtype=x.array.dtype, device=0, read_only=False, owner=x,
+        )  # fmt: skip
+
+    monkeypatch.setattr(arrays, "read_tensor", read)
+    other = SimpleNamespace(__dlpack__=None, __dlpack_device__=lambda: (2, 0))
+    CudaKernel(scale_artifact()).launch({"x": other, "y": y, "s": 2.0}, stream)
+    assert asked == [told]
+    assert np.array_equal(y.array, 2 * x.array)
 
 
 def test_the_stream_that_an_array_names(driver: FakeDriver) -> None:
