@@ -121,7 +121,7 @@ def test_too_few_stages_leave_the_loop_to_its_warps(stages: int) -> None:
     assert not every(lowered(product((64, 64, 32), stages=stages)), ins.WarpSpecialize)
 
 
-def test_loads_that_are_no_boxes_leave_the_loop_to_its_warps() -> None:
+def test_scalars_of_memory_are_read_by_the_warps_that_multiply() -> None:
     text = """
 kernel scaled(a: f16[M, K], b: f16[K, N], s: f32[K], c: out f32[M, N]):
     require K % 16 == 0
@@ -132,7 +132,14 @@ kernel scaled(a: f16[M, K], b: f16[K, N], s: f32[K], c: out f32[M, N]):
             acc += dot(a[m : m + 64, k : k + 32], b[k : k + 32, n : n + 64]) * s[k]
         c[m : m + 64, n : n + 64] = acc
 """
-    assert not every(lowered(one(text)), ins.WarpSpecialize)
+    kernel = lowered(one(text), 8)
+    assert every(kernel, ins.WarpSpecialize)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, (64, 64)).astype(np.float16) for _ in "ab")
+    s, c = rng.integers(1, 4, 64).astype(np.float32), np.zeros((64, 64), np.float32)
+    run(kernel, {"a": a, "b": b, "s": s, "c": c})
+    blocks = (a[:, k : k + 32].astype(np.float32) @ b[k : k + 32] * s[k] for k in (0, 32))
+    np.testing.assert_array_equal(c, sum(blocks))
 
 
 @pytest.mark.parametrize(
