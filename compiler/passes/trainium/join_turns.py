@@ -26,7 +26,7 @@ more than its bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import ClassVar
 
@@ -58,7 +58,8 @@ class JoinTurns:
     """Grows the turns of kernels without products, whose blocks a model chooses."""
 
     target: Target
-    place: Callable[[Kernel], Kernel]
+    # Passes of the list: what they are stands there, and an address is no part of a cache's key.
+    place: Callable[[Kernel], Kernel] = field(repr=False)
     name: ClassVar[str] = "join-turns"
 
     def __call__(self, program: TileProgram) -> TileProgram:
