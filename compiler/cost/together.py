@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.arithmetic.scalar_functions import Frame, compile_scalar, compile_scalars
@@ -22,6 +23,7 @@ from dslc.compiler.ir.workload import Known
 
 Read: TypeAlias = list[tuple[Memory, tuple[Any, ...]]]  # memories, and where in them
 Run: TypeAlias = Callable[[Frame, Read], bool]
+_UNKNOWN = np.zeros((), np.int64)  # a tile of rank 0 that is read from memory
 
 
 def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, int]:
@@ -96,11 +98,14 @@ class _Reader:
                 return copy
             case ins.Load() | ins.If():
                 # What is read from memory counts as 0, as in the work of a block.
-                read_ = [self.slots.slot(n) for n in results(stmt)]
+                unknown = [
+                    (self.slots.slot(n), 0 if isinstance(n, Var) else _UNKNOWN)
+                    for n in results(stmt)
+                ]
 
                 def zero(f: Frame, read: Read) -> bool:
-                    for slot in read_:
-                        f[slot] = 0
+                    for slot, value in unknown:
+                        f[slot] = value
                     return True
 
                 return zero

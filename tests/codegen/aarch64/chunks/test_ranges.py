@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.aarch64.chunks.ranges import (
-    BIAS,
-    BIASED,
-    LIMIT,
-    SIXTEENTHS,
-    fits_biased,
-    interval,
-)
+from dslc.codegen.aarch64.chunks.ranges import BIASED, LIMIT, SIXTEENTHS, fits_biased
 from dslc.codegen.aarch64.products.nibbles import DEEPEST, reads_as_floats
+from dslc.codegen.chunks.intervals import interval
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import results, walk
 
 from support.kernels import one
+
+BIAS = 1.5 * 2**23  # what a biased accumulator begins at
 
 
 def test_every_sum_below_the_limit_is_read_exactly() -> None:
