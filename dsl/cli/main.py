@@ -100,7 +100,7 @@ class LazyGroup(DocumentedGroup):
 @click.version_option(dslc.__version__, "-V", "--version", message="dslc %(version)s")
 @session_options
 def cli() -> None:
-    """Compile tile programs: one source, five kinds of machine."""
+    """Compile tile programs: one source, six kinds of machine."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
