@@ -10,6 +10,7 @@ from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, loops
 from dslc.codegen.c_family.memory.accesses import first_copy
 from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import Value
 from dslc.compiler.layout import Layout
 from numpy.typing import NDArray
@@ -89,7 +90,8 @@ def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) 
     thread = thread_part(wanted[:, 0], tile.layout.threads)
     local = wanted[0] - wanted[0, 0]
     if thread is None or not (wanted == wanted[:, :1] + local[None, :]).all():
-        raise AssertionError("a data movement whose addresses are not affine")
+        what = "elements whose places are no sum of multiples of a thread's digits"
+        raise unsupported(what, "join or repeat pieces of a power of two of rows, or use a buffer")
     name = e.out.name("from")
     e.out.line(f"const int {name} = {thread};")
     step = _affine([int(v) for v in local])

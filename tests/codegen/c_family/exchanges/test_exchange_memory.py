@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+import dslc
 import numpy as np
 import pytest
 from dslc.codegen.c_family.exchanges.exchange_memory import Exchanges
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -133,3 +135,13 @@ def test_warps_hand_out_what_they_reduced(given: str, wanted: str, op: str, dtyp
     assert isinstance(lowered, Kernel)
     if op != "argmin":  # once through shared memory: one barrier between writes and reads
         assert len(re.findall(r"__syncthreads\(\);", emitted(lowered)[0])) == 1
+
+
+def test_places_that_no_thread_can_compute_are_refused() -> None:
+    """Sixteen rows of fourteen and two: found by a random program on a GPU."""
+    source = """
+kernel k(y: out f32[M, N]):
+    y[0:16, 0:2] = concat([repeat(full(f32, [2, 2], 1.0), 7, 0), full(f32, [2, 2], 1.0)], 0)
+"""
+    with pytest.raises(DiagnosticError, match="DSL0590"):
+        dslc.compile(source, "cuda:sm_90a", cache=False).k.specialize(M=1, N=1)
