@@ -108,3 +108,15 @@ def _bind(
     for expr, value in zip(wanted, given, strict=False):
         if isinstance(expr, ex.Var) and expr in kernel.dims:
             bound.setdefault(expr, value)
+
+
+def argument_words(kernel: Kernel) -> list[Json]:
+    """What a CPU's code finds in its words, in order: the parameters, the dims, the workspaces."""
+    words: list[Json] = []
+    for param in kernel.params:
+        if isinstance(param, Memory):
+            words.append({"kind": "tensor", "name": param.name})
+        else:
+            words.append({"kind": "scalar", "name": param.name, "type": param.dtype.name})
+    words += [{"kind": "value", "value": d.name, "type": "i64"} for d in kernel.dims]
+    return words + [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]

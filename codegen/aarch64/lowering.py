@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dslc.codegen.aarch64.generate import FEATURES, emit, variant_of
 from dslc.codegen.aarch64.tools.library import SOURCE
-from dslc.codegen.calls import program_artifact
+from dslc.codegen.calls import argument_words, program_artifact
 from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.ir import Kernel, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
@@ -30,7 +30,7 @@ def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
     launch: dict[str, Json] = {
         "variant": variant,
         "features": sorted(FEATURES[variant]),
-        "arguments": _arguments(kernel),
+        "arguments": argument_words(kernel),
         "scratch": function.scratch,
         "asserts": list(function.asserts),
         "grid": list(grid_of(kernel)),
@@ -52,15 +52,3 @@ def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
 def _lower_program(program: Program, target: Target) -> Artifact:
     lowered = {k: _lower_kernel(k, target) for k in kernels_of(program)}
     return program_artifact(program, target, lowered, SOURCE)
-
-
-def _arguments(kernel: Kernel) -> list[Json]:
-    """The words in order: the parameters, the dims, the workspaces."""
-    arguments: list[Json] = []
-    for param in kernel.params:
-        if isinstance(param, Memory):
-            arguments.append({"kind": "tensor", "name": param.name})
-        else:
-            arguments.append({"kind": "scalar", "name": param.name, "type": param.dtype.name})
-    arguments += [{"kind": "value", "value": d.name, "type": "i64"} for d in kernel.dims]
-    return arguments + [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]

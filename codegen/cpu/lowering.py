@@ -6,14 +6,14 @@ that one runtime calls both.
 
 from __future__ import annotations
 
-from dslc.codegen.calls import program_artifact
+from dslc.codegen.calls import argument_words, program_artifact
 from dslc.codegen.cpu.generate import Generated, generate
 from dslc.codegen.cpu.llvm.printer import print_llvm
 from dslc.codegen.cpu.llvm.processors import capabilities, triple_of
 from dslc.codegen.padding import refuse_padding
 from dslc.codegen.quoting import ascii_name
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.ir import Kernel, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
@@ -55,7 +55,7 @@ def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
     launch: dict[str, Json] = {
         "variant": variant_of(target),
         "features": sorted(processor_of(target).features),
-        "arguments": _arguments(kernel),
+        "arguments": argument_words(kernel),
         "scratch": made.scratch,
         "asserts": list(made.asserts),
         "grid": list(grid_of(kernel)),
@@ -84,15 +84,3 @@ def _text(function: Function, target: Target) -> str:
 def _lower_program(program: Program, target: Target) -> Artifact:
     lowered = {k: _lower_kernel(k, target) for k in kernels_of(program)}
     return program_artifact(program, target, lowered, SOURCE)
-
-
-def _arguments(kernel: Kernel) -> list[Json]:
-    """The words in order: the parameters, the dims, the workspaces."""
-    found: list[Json] = []
-    for param in kernel.params:
-        if isinstance(param, Memory):
-            found.append({"kind": "tensor", "name": param.name})
-        else:
-            found.append({"kind": "scalar", "name": param.name, "type": param.dtype.name})
-    found += [{"kind": "value", "value": d.name, "type": "i64"} for d in kernel.dims]
-    return found + [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]

@@ -42,7 +42,6 @@ class ModelConfig:
     embedding_factor: float = 1.0
     attention_cap: float = 0.0
     logit_cap: float = 0.0
-    tied: bool = False
     stops: tuple[int, ...] = field(default=())
 
 
@@ -95,7 +94,6 @@ def read_config(found: Mapping[str, Any]) -> ModelConfig:
         embedding_factor=hidden**0.5 if gemma else 1.0,
         attention_cap=float(found.get("attn_logit_softcapping") or 0.0) if gemma else 0.0,
         logit_cap=float(found.get("final_logit_softcapping") or 0.0) if gemma else 0.0,
-        tied=bool(found.get("tie_word_embeddings", gemma)),
         stops=_stops(found.get("eos_token_id")),
     )
 
@@ -171,5 +169,4 @@ def _from_gguf(found: Mapping[str, Any]) -> dict[str, Any]:
         "final_logit_softcapping": get("final_logit_softcapping"),
         "eos_token_id": found.get("tokenizer.ggml.eos_token_id"),
         "norms_are_whole": True,  # Gemma's gains have the 1 added in GGUF
-        "tie_word_embeddings": "unknown",
     }
