@@ -43,6 +43,7 @@ class Layout(Interned):
     local_modes: Modes
     swizzles: tuple[Swizzle, ...] = ()
     _hash: int | None = field(init=False, default=None)  # known once it is asked for
+    _text: str | None = field(init=False, default=None)  # the same
     picture: ClassVar[Callable[[Layout], str | None]]  # svg.py draws it
 
     @staticmethod
@@ -197,7 +198,10 @@ class Layout(Interned):
     def __str__(self) -> str:
         from dslc.compiler.layout.printing import format_layout
 
-        return format_layout(self)
+        if self._text is None:
+            object.__setattr__(self, "_text", format_layout(self))
+        assert self._text is not None
+        return self._text
 
     def __repr__(self) -> str:
         return str(self)
