@@ -189,7 +189,9 @@ class _Selection:
                     continue  # rounds: not what a step in f32 would give
                 steps, xs = [*step.steps, *chain.steps], [*step.xs, *chain.xs[1:]]
                 # A cast, and a column in front of a function, cost nothing a second time.
-                free = isinstance(before, ins.Cast) or chain.steps[-1:] and chain.steps[-1] in FUNCTIONS
+                free = isinstance(before, ins.Cast) or (
+                    chain.steps[-1:] and chain.steps[-1] in FUNCTIONS
+                )
                 whole = x.type.dtype == F32 and (free or self._uses[x] == 1)
                 if whole and self._fits(steps, xs):
                     return _Chain(steps, xs, [*chain.covered, before])
