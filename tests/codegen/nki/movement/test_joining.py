@@ -1,4 +1,4 @@
-"""Turns that take parts of their blocks: one transfer of whole rows, parts written in place, right numbers."""
+"""Turns that take parts of their blocks: whole rows pass, parts are written in place, right numbers."""
 
 from __future__ import annotations
 
