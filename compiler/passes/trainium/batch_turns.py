@@ -40,8 +40,8 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant, simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import map_kernels
-from dslc.compiler.ir.traverse import expressions, operands, regions, tile_of
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.traverse import Name, expressions, operands, regions, tile_of
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, usable
 from dslc.compiler.passes.trainium.join_turns import ROW, constants
 from dslc.compiler.targets import Target
@@ -208,10 +208,11 @@ def _in_order(kernel: Kernel, blocks: Sequence[_Block]) -> bool:
     return len(set(stores)) == len(stores)
 
 
-class _Batch:
+class _Batch(Rewriter):
     """The body of `count` turns in one: tiles along the counter have an axis more."""
 
     def __init__(self, var: ex.Var, step: int, count: int, blocks: Sequence[_Block]) -> None:
+        super().__init__()
         self._var, self._step, self._count = var, step, count
         self._block = {s: b for b in blocks for s, _ in b.parts}
         self._first = {s: first for b in blocks for s, first in b.parts}
@@ -219,39 +220,38 @@ class _Batch:
         # Tiles with the axis more, and where it is.
         self._batched: dict[Value, tuple[Value, int]] = {}
 
-    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        """All statements of it."""
-        return tuple(new for stmt in body for new in self._statement(stmt))
+    def value(self, value: Value) -> Value:
+        """A tile of all turns."""
+        return self._batched[value][0] if value in self._batched else value
 
-    def _statement(self, stmt: Stmt) -> Iterator[Stmt]:
+    def define(self, name: Name) -> Name:
+        """The same where it is made."""
+        return self.value(name) if isinstance(name, Value) else name
+
+    def statement(self, stmt: Stmt) -> Iterator[Stmt]:
+        """A load of all blocks and a store of them; steps on tiles with an axis more."""
+        given = [v for v in operands(stmt) if v in self._batched]
+        out = tile_of(stmt)
         if stmt in self._block:
             yield from self._load(stmt) if isinstance(stmt, ins.Load) else self._store(stmt)
-            return
-        given = [v for v in operands(stmt) if v in self._batched]
-        if not given:
+        elif not given or out is None:
             yield stmt
-            return
-        out = tile_of(stmt)
-        assert out is not None
-        at = self._batched[given[0]][1]
-        match stmt:
-            case ins.Reduce(x=x, axis=axis):
-                k = axis % x.type.rank
-                later = at - (k < at and not stmt.keepdims)
-                made = self._made(out, later)
-                yield replace(stmt, out=made, x=self._batched[x][0], axis=k + (k >= at))
-            case ins.Broadcast(x=x):
-                made = self._made(out, at + out.type.rank - x.type.rank)
-                yield replace(stmt, out=made, x=self._batched[x][0])
-            case _:
-                new: dict[str, Value] = {}
-                for name in stmt.__dataclass_fields__:
-                    value = getattr(stmt, name)
-                    if isinstance(value, Value) and value is not out:
+        else:
+            at = self._batched[given[0]][1]
+            match stmt:
+                case ins.Reduce(x=x, axis=axis, keepdims=keepdims):
+                    k = axis % x.type.rank
+                    made = self._made(out, at - (k < at and not keepdims))
+                    yield replace(stmt, out=made, x=self.value(x), axis=k + (k >= at))
+                case ins.Broadcast(x=x):
+                    self._made(out, at + out.type.rank - x.type.rank)
+                    yield self.rebuild(stmt)
+                case _:
+                    for value in operands(stmt):
                         if value not in self._batched:
                             yield from self._spread(value, at)
-                        new[name] = self._batched[value][0]
-                yield replace(stmt, out=self._made(out, at), **new)
+                    self._made(out, at)
+                    yield self.rebuild(stmt)
 
     def _made(self, value: Value, at: int) -> Value:
         """The tile with `count` in front of axis `at`."""

@@ -97,8 +97,8 @@ class _Simpler(Rewriter):
                     wide = self.define(out)
                     assert isinstance(wide, Value)
                     spread = Value(replace(wide.type, dtype=before.x.type.dtype), out.name)
-                    narrow = replace(stmt, out=spread, x=self.value(before.x))
-                    return narrow, ins.Cast(wide, spread, loc=stmt.loc)
+                    spreads = replace(stmt, out=spread, x=self.value(before.x))
+                    return spreads, ins.Cast(wide, spread, loc=stmt.loc)
         return super().statement(stmt)
 
 
