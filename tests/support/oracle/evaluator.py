@@ -6,6 +6,7 @@ memory = run(program, {"x": values})   # values of every tensor; which were writ
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,7 +105,7 @@ def _statement(stmt: Stmt, s: State) -> None:
 def constant(value: Any, d: DType, shape: Shape = ()) -> Array:
     """One number everywhere."""
     if d.is_integer:
-        return objects([int(value)] * int(np.prod(shape, dtype=int)), shape)
+        return objects([int(value)] * math.prod(shape), shape)
     return np.full(shape, bool(value) if d.kind == "bool" else float(value))
 
 
