@@ -112,13 +112,11 @@ def _interference(
             for reg in line.defined:
                 near[number[reg]] |= beside & files[reg.file]
             live = live & ~written | numbering.read[line]
-    adjacent = [set(members(bits)) for bits in near]
-    for i, neighbours in enumerate(adjacent):
-        neighbours.discard(i)
-    for i, bits in enumerate(near):
-        for j in members(bits):
-            if j != i:
-                adjacent[j].add(i)
+    beside_each = [members(bits & ~(1 << i)) for i, bits in enumerate(near)]
+    adjacent = [set(neighbours) for neighbours in beside_each]
+    for i, neighbours in enumerate(beside_each):
+        for j in neighbours:
+            adjacent[j].add(i)
     return numbering, adjacent, weights, moves
 
 
