@@ -50,7 +50,7 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 _AUTHORING = frozenset(
-    {"debug", "fmt", "lsp", "stubs"}
+    {"debug", "fmt", "lsp", "report", "stubs"}
 )  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """
