@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dslc.codegen.aarch64.chunks.constants import indices
 from dslc.codegen.aarch64.chunks.conversions import (
     cast,
     for_memory,
@@ -20,13 +21,13 @@ from dslc.codegen.aarch64.chunks.conversions import (
 from dslc.codegen.aarch64.chunks.elementwise import compared
 from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed, select
 from dslc.codegen.aarch64.chunks.lane_formats import as_format
-from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
-from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest
+from dslc.codegen.aarch64.memory.nests import nest
 from dslc.codegen.aarch64.memory.transfer import gather_register, store_lanes
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import each, lanes_for
 from dslc.compiler.dtypes import BOOL, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex

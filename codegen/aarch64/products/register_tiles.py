@@ -10,7 +10,6 @@ from dslc.codegen.aarch64.chunks.formats import F32, Lanes
 from dslc.codegen.aarch64.chunks.ranges import BIASED
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
-from dslc.codegen.aarch64.memory.nests import each
 from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.products.nibbles import (
@@ -23,6 +22,7 @@ from dslc.codegen.aarch64.products.nibbles import (
 from dslc.codegen.aarch64.products.packed_panels import Operand
 from dslc.codegen.aarch64.products.units import Unit
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import each
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear
 
