@@ -22,7 +22,7 @@ from dslc.codegen.aarch64.memory.addresses import Addresses
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.transfer import from_registers, gather_register, to_general
 from dslc.codegen.aarch64.places import Array, InRegisters, Loops
-from dslc.codegen.aarch64.products.driving import biased, units
+from dslc.codegen.aarch64.products.driving import biased, fits_registers, loads, units
 from dslc.codegen.aarch64.products.marks import Marks
 from dslc.codegen.aarch64.refusals import without_code
 from dslc.codegen.chunks.at import At, linear_of
@@ -52,6 +52,10 @@ class Emission(Addresses):
         self.exit = Label(f".L{ascii_name(kernel.name)}_exit")
         self.done = Label(f".L{ascii_name(kernel.name)}_done")
         self._pulls = pulls
+
+    def may_drive(self, product: ins.Dot, value: Value, defining: Mapping[Value, ins.Stmt]) -> bool:
+        """Whole registers are finished: a tile that they stick out of reads nothing that is loaded."""
+        return fits_registers(product) or not loads(value, defining)
 
     # Scalars
 

@@ -79,22 +79,22 @@ def adds_up(loop: ins.For, dot: ins.Dot, meetings: Meetings) -> bool:
         return meetings.in_place[dot.out] is carried.inner
     if meetings.driven.get(dot.out) is not carried.yielded or dot.acc is not None:
         return False
-    made = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
-    if _reads(dot, carried.inner, made):
+    defining = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
+    if _reads(dot, carried.inner, defining):
         return False
     stack = [carried.yielded]
     while stack:
         value = stack.pop()
         if not isinstance(value, Value) or value is carried.inner:
             continue
-        stmt = made.get(value)
+        stmt = defining.get(value)
         if isinstance(stmt, ins.ELEMENTWISE):
             stack += operands(stmt)
-        elif stmt is not None and _reads(stmt, carried.inner, made):
+        elif stmt is not None and _reads(stmt, carried.inner, defining):
             return False
     return True
 
 
 def _reads(stmt: ins.Stmt, value: object, made: Mapping[Value, ins.Stmt]) -> bool:
-    found = operands(stmt)
-    return value in found or any(_reads(made[v], value, made) for v in found if v in made)
+    read = operands(stmt)
+    return value in read or any(_reads(made[v], value, made) for v in read if v in made)

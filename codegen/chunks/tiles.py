@@ -8,6 +8,7 @@ in one may be computed ahead of it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -50,7 +51,7 @@ class Tiles(ABC, Generic[Register, Home]):
         self.inside: list[Inside] = []
         self.asserts: list[str] = []
         self.kept = kept(kernel)
-        self.plan = meetings(kernel, self.kept)
+        self.plan = meetings(kernel, self.kept, self.may_drive)
         self.extents = extents(kernel)
         self._names = scalar_names(kernel)
 
@@ -72,6 +73,10 @@ class Tiles(ABC, Generic[Register, Home]):
         self, low: ex.Expr, high: ex.Expr, step: int, *, movable: bool
     ) -> AbstractContextManager[Linear]:
         """A loop over whole steps from low up to high; with `movable`, loads may move ahead of it."""
+
+    def may_drive(self, product: ins.Dot, value: Value, defining: Mapping[Value, ins.Stmt]) -> bool:
+        """Whether a product may be finished in registers, as `value`, which is made of it."""
+        return True
 
     # Scalars
 

@@ -51,11 +51,11 @@ def reduce(e: Emission, i: ins.Reduce) -> None:
     lanes = 1 if last or not rest else lanes_for(rest[-1])
 
     def place(at: At) -> None:
-        found = _along(e, i.op, i.x, at, axis, unroll=held)
+        reduced = _along(e, i.op, i.x, at, axis, unroll=held)
         out = at.with_axis(axis, Linear()) if i.keepdims else at
         if i.op == "sum":
-            found = finish(e, found, i.out.type.dtype)
-        store_lanes(e, result, out, for_memory(e, found, i.out.type.dtype))
+            reduced = finish(e, reduced, i.out.type.dtype)
+        store_lanes(e, result, out, for_memory(e, reduced, i.out.type.dtype))
 
     nest(e, rest, lanes, place, unroll=held)
     e.settle(i.out, result)

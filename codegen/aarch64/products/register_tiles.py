@@ -254,10 +254,10 @@ def summed(e: Emission, tile: Tile, start: Array | None = None) -> Tile:
         pair = tile.regs[0, n], tile.regs[0, n + wide]
         if tile.biased:
             assert less is not None
-            found = separated_floats(e, *pair, less)
+            separate = separated_floats(e, *pair, less)
         else:
-            found = separated(e, *pair, less)
-        regs[0, n], regs[0, n + wide] = found
+            separate = separated(e, *pair, less)
+        regs[0, n], regs[0, n + wide] = separate
     if start is not None:
         before = load(e, plain, start)
         text = "add {0}.4s, {1}.4s, {2}.4s"

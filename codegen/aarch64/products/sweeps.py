@@ -207,12 +207,12 @@ def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, iterations: Ite
     e.marks.end()
 
     def finish(tile: Tile) -> None:
-        found = summed(e, tile)
-        for value, held in ((out, found), (inner, total)):
+        results = summed(e, tile)
+        for value, held in ((out, results), (inner, total)):
             e.settle(value, held.in_registers())
         for at, regs in total.side_by_side():
-            for reg, made in zip(regs, e.pull(yielded, at).regs, strict=True):
-                e.s.move(reg, made)
+            for reg, next_ in zip(regs, e.pull(yielded, at).regs, strict=True):
+                e.s.move(reg, next_)
         for value in (out, inner):
             del e.homes[value]
         e.forget()
