@@ -114,6 +114,11 @@ class Specialization:
         last: Run | None = getattr(self._executable, "last", None)
         return last
 
+    @property
+    def stands_in(self) -> str:
+        """`emulated` where calls run in an emulator of the machine, whose times are its own."""
+        return self._executable.stands_in
+
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
         if self._short.run(args, kwargs):

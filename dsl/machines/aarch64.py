@@ -13,7 +13,7 @@ from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.aarch64 import ALL
-from dslc.machines.aarch64_processors import find_processor, present_target
+from dslc.machines.aarch64_processors import find_processor, is_emulated, present_target
 from dslc.machines.machine import (
     PLAIN_CODE,
     CInterface,
@@ -207,6 +207,11 @@ class Aarch64Executable(Executable):
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Run it. DSL0860 where the CPU has not the instructions, DSL0861 where emulation fails."""
         self.kernel.launch(args, dims)
+
+    @property
+    def stands_in(self) -> str:
+        """By QEMU where this is no such CPU."""
+        return "emulated" if is_emulated() else ""
 
     @property
     def kernel(self) -> NativeKernel:

@@ -28,9 +28,14 @@ def find_processor(variant: str) -> Processor:
     `DSLC_QEMU_CPU` names the CPU that QEMU emulates, on an Arm machine too.
     """
     cpu = os.environ.get("DSLC_QEMU_CPU")
-    if cpu is None and is_host():
+    if not is_emulated():
         return HostProcessor.get()
     return emulated_processor(cpu or _CPUS.get(variant, _LARGEST))
+
+
+def is_emulated() -> bool:
+    """Whether kernels run on an emulated CPU: where this is no Arm one, or one is named."""
+    return "DSLC_QEMU_CPU" in os.environ or not is_host()
 
 
 def emulated_processor(cpu: str | None = None) -> Processor:

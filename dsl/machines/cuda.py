@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,13 @@ from dslc.calls.arguments import Argument, is_packed, prepare
 from dslc.calls.settings import current_settings
 from dslc.calls.signature import Parameter
 from dslc.compiler.artifact import Artifact, Hashes, Param
-from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.diagnostics import DiagnosticError, Loc, error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.cuda import SM_80
+from dslc.machines.emulation import is_emulated
 from dslc.machines.machine import (
     CInterface,
     Draft,
@@ -43,10 +45,12 @@ if TYPE_CHECKING:
     from dslc.codegen.line_marks import Place
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
+    from dslc.runtime.cuda.emulated import EmulatedCudaKernel
     from dslc.tuner.gpu import CudaBench
     from dslc.tuner.inputs import Inputs
 
 SOURCE = "kernel.cu"
+VARIABLE = "DSLC_CUDA"
 
 
 def _build_word() -> str:
@@ -63,6 +67,7 @@ class CudaMachine(Machine):
         native="cubin",
         extra="cuda",
         is_simulated=False,
+        has_emulator=True,
         packs_written_rows=True,
         unaligned_forms=True,
         precedence=2,
@@ -150,6 +155,8 @@ class CudaMachine(Machine):
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
         """Arrays of GPUs as they are; those of the host are copied there and back by the launch."""
+        if is_emulated(VARIABLE):
+            return prepare(parameters, arguments)
         stream = stream_of_call() or 0
         return prepare_for_gpu(parameters, arguments, lambda v, name: device_array(v, name, stream))
 
@@ -159,13 +166,15 @@ class CudaMachine(Machine):
         """The tensors of the GPU that begin between multiples of 16 bytes, as slices of others may."""
         return alignments_on_gpu(parameters, ready)
 
-    def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
+        if is_emulated(VARIABLE):
+            return EmulatedExecutable(artifact, None if program is None else program.loc)
         return CudaExecutable(artifact)
 
     def torch_device(self) -> str:
-        """GPUs."""
-        return "CUDA"
+        """GPUs; the emulator runs on tensors of the host."""
+        return "CPU" if is_emulated(VARIABLE) else "CUDA"
 
     def inspection(
         self,
@@ -269,6 +278,32 @@ class CudaExecutable(Executable):
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """The short way of tensors of torch or CuPy."""
         return self.kernel.short_call(arguments, dims)
+
+
+class EmulatedExecutable(Executable):
+    """A kernel by its CUDA C, which the emulator runs on the host."""
+
+    @property
+    def stands_in(self) -> str:
+        """By the emulator."""
+        return "emulated"
+
+    def __init__(self, artifact: Artifact, loc: Loc | None = None) -> None:
+        self._artifact, self._loc = artifact, loc
+
+    @functools.cached_property
+    def kernel(self) -> EmulatedCudaKernel:
+        """The kernel as it is loaded, at the first launch."""
+        from dslc.runtime.cuda.emulated import EmulatedCudaKernel
+
+        return EmulatedCudaKernel(self._artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Run it once; DSL0861, at the kernel, for what a GPU forbids."""
+        try:
+            self.kernel.launch(args, dims)
+        except DiagnosticError as problem:
+            raise problem.at(self._loc) from None
 
 
 def present_target() -> str:

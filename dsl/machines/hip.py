@@ -19,6 +19,7 @@ from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.machines.cuda import alignments_on_gpu, draft_of_gpu, prepare_for_gpu, stream_of_call
+from dslc.machines.emulation import is_emulated
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 from dslc.machines.patience import UNLIMITED, Patience
 
@@ -145,8 +146,9 @@ def runs_on_gpu() -> bool:
     """Whether calls go to a GPU: where there is one, or as `DSLC_HIP=gpu` or `emulator` says."""
     from dslc.runtime.hip import is_present
 
-    wanted = os.environ.get(VARIABLE, "")
-    return wanted == "gpu" or (wanted != "emulator" and is_present())
+    if is_emulated(VARIABLE):
+        return False
+    return os.environ.get(VARIABLE, "") == "gpu" or is_present()
 
 
 class HipGpuExecutable(Executable):
@@ -164,6 +166,11 @@ class HipGpuExecutable(Executable):
 
 class HipExecutable(Executable):
     """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
+
+    @property
+    def stands_in(self) -> str:
+        """By the emulator."""
+        return "emulated"
 
     def __init__(self, artifact: Artifact, loc: Loc | None = None) -> None:
         self._artifact, self._loc = artifact, loc

@@ -54,7 +54,12 @@ PLAIN_CODE = CodeOptions()
 
 
 class Executable(ABC):
-    """A kernel that is ready to run."""
+    """A kernel that is ready to run. Where its machine is not here, `stands_in` says how it runs."""
+
+    @property
+    def stands_in(self) -> str:
+        """`emulated` where the time of a run is that of an emulator, else empty."""
+        return ""
 
     @abstractmethod
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
@@ -93,7 +98,8 @@ class Facts:
     """What is declared of all machines of a family.
 
     `native` is the form of code that they run, and `extra` the extra of the wheel that brings the
-    toolchain. `is_simulated` is where calls run without such a machine. Of tensors that are stored as
+    toolchain. `is_simulated` is where calls run without such a machine, `has_emulator` where they do
+    so if `dsl/machines/emulation.py` is asked. Of tensors that are stored as
     rows of packed bytes, those that a kernel reads are packed for it with `packs_read_rows`, and those
     that it writes are bytes with `packs_written_rows`; with `opens_written_rows` it writes codes, one a
     byte, into what the caller's bytes are unpacked to. `choices_seldom_fit` tells that the first
@@ -106,6 +112,7 @@ class Facts:
     native: str
     extra: str = ""
     is_simulated: bool = True
+    has_emulator: bool = False
     packs_read_rows: bool = True
     packs_written_rows: bool = False
     opens_written_rows: bool = False

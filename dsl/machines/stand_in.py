@@ -15,6 +15,7 @@ from dslc.compiler.artifact import Artifact, Signature
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import find_target
+from dslc.machines.emulation import emulating
 from dslc.machines.registry import families, find_machine, machine_class
 
 
@@ -23,8 +24,8 @@ class StandIn:
 
     def __init__(self, target: str) -> None:
         self._target = find_target(target)
-        if not machine_class(target).facts.is_simulated:
-            others = [f for f in families() if machine_class(f).facts.is_simulated]
+        if not _can_stand_in(self._target.family):
+            others = [f for f in families() if _can_stand_in(f)]
             raise error(
                 "DSL0834",
                 f"nothing here simulates {target}",
@@ -48,14 +49,21 @@ class Simulated:
         machine = find_machine(artifact.target)
         declared = _declared(artifact)
         self._machine = machine
-        self._made = Specialization(declared, artifact, machine, machine.load(artifact), {})
+        with emulating():
+            self._made = Specialization(declared, artifact, machine, machine.load(artifact), {})
         self.signature: Signature = self._made.chosen.signature
 
     def launch(self, args: Mapping[str, Any], stream: object, dims: Mapping[str, int]) -> None:
         """Run it once over arrays of the host; DSL0767 for a stream."""
         if stream is not None:
             raise error("DSL0767", "this kernel runs on a simulator, which has no streams")
-        self._made.launch(self._machine.prepare(self._made.parameters, args), dims)
+        with emulating():
+            self._made.launch(self._machine.prepare(self._made.parameters, args), dims)
+
+
+def _can_stand_in(family: str) -> bool:
+    facts = machine_class(family).facts
+    return facts.is_simulated or facts.has_emulator
 
 
 def _declared(artifact: Artifact) -> DeclaredSignature:

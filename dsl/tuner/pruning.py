@@ -52,6 +52,7 @@ class Pruned:
     total: int = 0
     refused: list[tuple[Configuration, str]] = field(default_factory=list)
     same: int = 0  # configurations that give the code of another
+    interrupted: bool = False  # by Ctrl-C, before all were predicted
 
 
 def prune(
@@ -69,7 +70,7 @@ def prune(
 
     `expand` adds launch options. With a `storage` only configurations that pack weights so remain,
     beside the default. What is not predicted `until` then (`time.monotonic`) is left out. DSL0921 where
-    the machine runs none.
+    the machine runs none. After Ctrl-C what was predicted until then remains.
     """
     pruned = Pruned()
     first = drawn(tunes, _MOST, seed)
@@ -82,7 +83,7 @@ def prune(
     seen = {c.configuration for c in coarse}
     more = [c for c in expand(k.configuration for k in kept) if c not in seen]
     # The first of a random choice always stays: here none is special.
-    fine = asking.predicted(drawn(more, _MOST, seed))
+    fine = [] if pruned.interrupted else asking.predicted(drawn(more, _MOST, seed))
     pruned.total = len(first) + len(more)
     texts: set[str] = set()
     for candidate in sorted((*coarse, *fine), key=lambda c: c.predicted):
@@ -137,7 +138,13 @@ class _Asking:
         outlooks: dict[Configuration, Outlook] = {}
         total = len(pending)
         while pending and not (outlooks and self._is_late()):
-            done, _ = wait(pending, _POLL, FIRST_COMPLETED)
+            try:
+                done, _ = wait(pending, _POLL, FIRST_COMPLETED)
+            except KeyboardInterrupt:
+                if not outlooks and not self.before:
+                    raise
+                self.until, self.found.interrupted = -math.inf, True  # what is predicted counts
+                break
             for future in done:
                 configuration = pending.pop(future)
                 try:

@@ -163,6 +163,8 @@ class Tuning:
         """Prune, measure, remember."""
         began = time.monotonic()
         pruned = self.prune(workers)
+        if pruned.interrupted:
+            raise KeyboardInterrupt  # nothing was measured
         candidates = self.chosen(pruned)
         settings = self.settings
         search = Search(

@@ -85,6 +85,11 @@ dslc run gemm_quantized.tile -k gemm_quantized -D W=i6 --dim M=16 --set BN=64 \\
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, metavar="N", help="Time the median of N runs."
 )
+@click.option(
+    "--emulate",
+    is_flag=True,
+    help="Run code for GPUs in the emulator on the host, as where there is no such GPU.",
+)
 @compile_options
 def command(
     file: Path,
@@ -99,10 +104,12 @@ def command(
     trap_nan: bool,
     trap_inf: bool,
     repeat: int,
+    emulate: bool,
     options: CompileOptions,
 ) -> int:
     """Run a kernel or program of FILE.
 
+    With --emulate kernels for `cuda:*` and `hip:*` run without a GPU, by their emitted code.
     Tensors that are not given are random by the seed and fit their dtype; scalars must be given. Dims
     follow from the inputs' shapes and --dim. Outputs are shown in a table and can be written to files.
     Exit code 4 where --verify finds a difference, or the interpreter a race or an uninitialised read.
@@ -111,6 +118,10 @@ def command(
     from dslc.cli.inputs import parse_definitions, parse_integers, read_inputs
     from dslc.compiler.targets import INTERP
 
+    if emulate:
+        from dslc.machines.emulation import emulating
+
+        click.get_current_context().with_resource(emulating())
     trap: Literal["nan", "inf"] | None = "inf" if trap_inf else "nan" if trap_nan else None
     if trap is not None:
         options = replace(options, target=INTERP.name)
@@ -189,6 +200,8 @@ def _duration(made: Specialization, seconds: float, repeat: int) -> str:
     if run is not None:
         return f"{run.microseconds:.4g} us modelled (simulated here in {seconds:.2g} s)"
     count = f"median of {repeat}, " if repeat > 1 else ""
+    if made.stands_in:
+        return f"{made.stands_in} here in {seconds:.2g} s ({count}no time of the machine itself)"
     return f"{seconds * 1e3:.3g} ms ({count}arguments ready)"
 
 

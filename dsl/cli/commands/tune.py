@@ -20,6 +20,7 @@ from dslc.cli.session import ExitCode, current
 
 if TYPE_CHECKING:
     from dslc.kernels import Kernel
+    from dslc.tuner.pruning import Pruned
     from dslc.tuner.records import Record
     from dslc.tuner.store import TuningStore
     from dslc.tuner.tuning import Request, Settings
@@ -145,7 +146,8 @@ def command(
             request = Request(_with_inputs(kernel, known, values), (), own, values)
             settings = Settings(budget, top, jobs, seed, repack, executor=executor)
             if dry_run:
-                _print_candidates(kernel, request, settings)
+                if _print_candidates(kernel, request, settings).interrupted:
+                    raise KeyboardInterrupt
             else:
                 _tune(kernel, request, settings)
     return ExitCode.OK
@@ -166,7 +168,11 @@ def _kernels(file: Path, name: str | None, options: CompileOptions, dry_run: boo
         library = dataclasses.replace(options, target=target).library(file)
     except DiagnosticError as failure:
         absent = target == machine and failure.diagnostics[0].code == "DSL0840"
-        if not (dry_run and absent):
+        if absent and not dry_run:
+            (finding, *_) = failure.diagnostics
+            hint = "--dry-run predicts without a GPU, also for another one: -t cuda:sm_90a --dry-run"
+            raise DiagnosticError([dataclasses.replace(finding, hint=hint)]) from None
+        if not absent:
             raise
         newest = [name for name, t in TARGETS.items() if t.family == machine][-1]
         current().note(f"there is no GPU here: predicted for {newest}")
@@ -210,7 +216,7 @@ def _tune(kernel: Kernel, request: Request, settings: Settings) -> None:
     print_result(result)
 
 
-def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> None:
+def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> Pruned:
     """The pruned space with predictions."""
     import dataclasses
 
@@ -226,6 +232,7 @@ def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> N
         tuning = Tuning(_origin(kernel), request, dataclasses.replace(settings, report=report))
         pruned = tuning.prune(workers)
     print_candidates(kernel, tuning, pruned)
+    return pruned
 
 
 def _origin(kernel: Kernel) -> Any:

@@ -1,0 +1,91 @@
+"""The kernels of an artifact for a GPU as an emulator of its instructions calls them, on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dslc.compiler.artifact import Artifact
+from dslc.runtime.calls import read_calls
+from dslc.runtime.cuda.description import CODES, Description, KernelArgument, describe
+from dslc.runtime.expression import Number, evaluate, number
+from dslc.runtime.scalars import as_dtype
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Spaces = dict[tuple[str, str, int], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedCall:
+    """One kernel of an artifact and what it is given: tensors by name, dims and scalars as texts."""
+
+    artifact: Artifact
+    description: Description
+    tensors: Mapping[str, str]
+    dims: Mapping[str, str]
+    scalars: Mapping[str, str]
+
+    def local(self, values: Mapping[str, Number]) -> dict[str, Number]:
+        """The kernel's own dims and scalars, of those of the program."""
+        signature = self.artifact.signature
+        dtypes = {p.name: p.dtype for p in signature.params}
+        scalars = {n: as_dtype(number(t, values), dtypes[n]) for n, t in self.scalars.items()}
+        dims = {n: evaluate(t, values) for n, t in self.dims.items()}
+        return {**signature.fixed, **scalars, **dims}
+
+    def workspace(self, name: str, values: Mapping[str, Number], spaces: Spaces) -> Array:
+        """A workspace's bytes, among those that are kept.
+
+        As on a machine, counters are made zero once: every launch leaves them so for the next.
+        """
+        sizes = {w.name: w.bytes for w in self.artifact.workspaces}
+        size = int(evaluate(sizes[name], values))
+        return spaces.setdefault((self.artifact.name, name, size), np.zeros(size, np.uint8))
+
+
+def calls_of(artifact: Artifact) -> tuple[tuple[EmulatedCall, ...], dict[str, str]]:
+    """The calls of an artifact in order, and the bytes of the buffers between them by name.
+
+    DSL0802 where its launch cannot be read.
+    """
+    if artifact.kind == "kernel":
+        params = artifact.signature.params
+        tensors = {p.name: p.name for p in params if p.dims is not None}
+        scalars = {p.name: p.name for p in params if p.dims is None}
+        dims = {d: d for d in artifact.signature.dims}
+        return (EmulatedCall(artifact, describe(artifact), tensors, dims, scalars),), {}
+    found = read_calls(artifact)
+    kernels = [found.kernels[c.kernel] for c in found.calls]
+    calls = (
+        EmulatedCall(k, describe(k), c.tensors, c.dims, c.scalars)
+        for k, c in zip(kernels, found.calls, strict=True)
+    )
+    return tuple(calls), found.buffers
+
+
+def number_of(argument: KernelArgument, values: Mapping[str, Number]) -> np.generic:
+    """A scalar or a value, of the type that C has for it."""
+    own = values[argument.text] if argument.kind == "scalar" else evaluate(argument.text, values)
+    found: np.generic = np.dtype(_numpy(argument.code)).type(own)
+    return found
+
+
+def bytes_of(array: Array) -> Array:
+    """The bytes from an array's first element to its last, those in between that are not its own too.
+
+    Strides are those of the kernel, whole elements and none negative: the arguments were bound.
+    """
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    count = last // array.itemsize + 1 if array.size else 0
+    return as_strided(array, (count,), (array.itemsize,)).view(np.uint8)
+
+
+def _numpy(code: str) -> str:
+    """NumPy's name of a type that `struct` has by a letter."""
+    names = {letter: name for name, letter in CODES.items()}
+    name = names[code]
+    return "bool" if name == "bool" else {"i": "int", "u": "uint", "f": "float"}[name[0]] + name[1:]
