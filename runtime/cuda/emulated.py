@@ -77,7 +77,7 @@ class EmulatedCudaKernel:
         except EmulationError as problem:
             raise error("DSL0861", str(problem)) from None
         if printed:
-            print(printed, end="")  # noqa: T201  # the kernel's own
+            print(printed, end="")  # the kernel's own
 
     def _word(
         self,

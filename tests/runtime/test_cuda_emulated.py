@@ -17,7 +17,6 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 
 
-
 def test_a_kernel_of_shared_memory_and_units(tmp_path: Path) -> None:
     """Tensor maps, clusters of one, asynchronous copies: what a Hopper kernel has."""
     with emulating():

@@ -170,7 +170,9 @@ def _kernels(file: Path, name: str | None, options: CompileOptions, dry_run: boo
         absent = target == machine and failure.diagnostics[0].code == "DSL0840"
         if absent and not dry_run:
             (finding, *_) = failure.diagnostics
-            hint = "--dry-run predicts without a GPU, also for another one: -t cuda:sm_90a --dry-run"
+            hint = (
+                "--dry-run predicts without a GPU, also for another one: -t cuda:sm_90a --dry-run"
+            )
             raise DiagnosticError([dataclasses.replace(finding, hint=hint)]) from None
         if not absent:
             raise

@@ -48,7 +48,9 @@ def test_a_dry_run_needs_no_gpu(
     assert "limited by" in captured.out
     assert len(re.findall(r"^BM=", captured.out, re.MULTILINE)) == 3
     assert tune(*SIZES) == 3
-    assert "DSL0840" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "DSL0840" in told
+    assert "--dry-run predicts without a GPU" in told
 
 
 def test_results_are_kept_listed_and_used(
