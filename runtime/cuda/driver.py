@@ -207,7 +207,9 @@ class Driver:
 
 
 def _no_gpu(text: str) -> DiagnosticError:
-    hint = "kernels compile without a GPU (dslc build), `dslc run --emulate` runs their code on the "
+    hint = (
+        "kernels compile without a GPU (dslc build), `dslc run --emulate` runs their code on the "
+    )
     hint += "host, and --target interp runs them on any machine"
     return error("DSL0840", text, hint=hint)
 

@@ -121,4 +121,4 @@ PRESENT: dict[str, Callable[[PackageFolder, bool], Place | None]] = {
     "aarch64": _arm_cpu,
     "cpu": _cpu,
 }
-_REAL_ALONE = frozenset({"cuda", "cpu"})  # which nothing simulates
+_REAL_ALONE = frozenset({"cpu"})  # which nothing simulates
