@@ -89,8 +89,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0923": (
         "A kernel cannot begin here",
-        "`dslc new NAME` writes a folder with NAME.tile, its test and NAME.toml. The name becomes that of "
-        "the kernel, so it is one of the language, and files that are there are left alone.\n\n"
+        "`dslc new NAME` writes a folder with NAME.tile, its test and NAME.toml. The name becomes "
+        "that of the kernel, so it is one of the language, and files that are there are left alone.\n\n"
         "Wrong:  dslc new scaled-rows\n"
         "Right:  dslc new scaled_rows",
     ),
