@@ -67,7 +67,7 @@ from dslc.lang.explicit import (
     wait,
 )
 from dslc.lang.layouts import broadcast, concat, reshape
-from dslc.lang.memory import atomic_add, buffer, gather, load, scatter
+from dslc.lang.memory import atomic_add, buffer, gather, load, scatter, store
 from dslc.lang.reductions import all, any, argmax, argmin, cumsum, max, min, sum
 from dslc.lang.tiles import (
     arange,
@@ -160,6 +160,7 @@ __all__ = [
     "sqrt",
     "squeeze",
     "static",
+    "store",
     "strides",
     "sum",
     "swizzle",

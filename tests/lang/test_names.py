@@ -54,6 +54,7 @@ TABLE = [
     "load",
     "gather",
     "scatter",
+    "store",
     "atomic_add",
     "dim",
     "cdiv",
