@@ -59,20 +59,20 @@ def _folded(line: str) -> list[str]:
     if len(line) <= _WIDTH or "(" not in line:
         return [line]
     margin = " " * (line.index("(") + 1)
-    found: list[str] = []
+    folded: list[str] = []
     rest, limit = line, _WIDTH
     while len(rest) > limit:
-        cut = _last_comma(rest, limit, 1 if found else 0)
+        cut = _last_comma(rest, limit, 1 if folded else 0)
         if cut is None:
             break
-        found.append(rest[: cut + 1])
+        folded.append(rest[: cut + 1])
         rest = margin + rest[cut + 1 :].lstrip()
-    return [*found, rest]
+    return [*folded, rest]
 
 
 def _last_comma(text: str, limit: int, depth: int) -> int | None:
     """The last comma before the limit that separates arguments of the outermost call."""
-    found = None
+    comma = None
     for at, char in enumerate(text):
         if char in "([":
             depth += 1
@@ -80,6 +80,6 @@ def _last_comma(text: str, limit: int, depth: int) -> int | None:
             depth -= 1
         elif char == "," and depth == 1:
             if at >= limit:  # nothing fits: the line is as long as one argument
-                return at if found is None else found
-            found = at
-    return found
+                return at if comma is None else comma
+            comma = at
+    return comma
