@@ -33,7 +33,7 @@ _ATOMIC = 8  # of a store
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
 _WIDEST = 4  # words of a lane that one access gives, `ldmatrix` too
-_ADDRESSED = 64  # lane-instructions of an access of a warp beyond the fewest: itself and its address
+_ADDRESSED = 64  # lane-instructions of an access beyond the fewest: itself and its address
 _FRAGMENTS = {
     8: (spatial(8, 4).local(1, 4),),
     16: (spatial(8, 4).local(1, 2), column_spatial(4, 8).local(2, 1)),
