@@ -145,11 +145,12 @@ class Emission:
             what, hint = what_it_is(stmt)
             raise refuse(stmt, f"{what} has no code on a NeuronCore", hint)
         outer, self.now = self.now, stmt
+        line, self.out.loc = self.out.loc, stmt.loc or self.out.loc
         try:
             emit(self, stmt)
         except DiagnosticError as e:
             raise e.at(stmt.loc) from None
-        self.now = outer
+        self.now, self.out.loc = outer, line
 
     # Scalars
 

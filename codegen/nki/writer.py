@@ -7,7 +7,9 @@ import keyword
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from dslc.codegen.line_marks import marked
 from dslc.codegen.quoting import ascii_name
+from dslc.compiler.diagnostics import Loc
 
 # What emitted lines call by these names shall mean what Python means.
 RESERVED = frozenset(dir(builtins))
@@ -18,13 +20,14 @@ class Writer:
 
     def __init__(self, indent: int = 1, taken: Iterable[str] = ()) -> None:
         self.lines: list[str] = []
+        self.loc: Loc | None = None  # of the statement that is written
         self._indent = indent
         self._names: dict[str, int] = dict.fromkeys((*RESERVED, *taken), 1)
 
     def line(self, text: str) -> None:
         """Add one line, folded at commas where it is long."""
         margin = "    " * self._indent
-        self.lines.extend(_folded(margin + text))
+        self.lines.extend(marked(line, self.loc, "#") for line in _folded(margin + text))
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
