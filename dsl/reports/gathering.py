@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dslc
 from dslc.codegen.line_marks import line_marks
-from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.render import render
 from dslc.compiler.passes.pass_manager import Stage
 from dslc.machines.patience import Patience
@@ -72,6 +72,9 @@ def gather(
     names = question.names or tuple(
         k.name for k in first.values() if k.loc is not None and k.loc.file == str(file)
     )
+    if not names:
+        hint = "kernels that it imports are named by --kernel"
+        raise error("DSL0912", f"{file} has no kernels of its own", hint=hint)
     jobs = [(name, library[name]) for name in names for library in libraries.values()]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asked = [

@@ -13,6 +13,15 @@ from dslc.cli.main import run
 from dslc.reports.page import page_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROWS = """\
+kernel rows(x: f16[M, H], g: f16[H], y: out f16[M, H]):
+    tune BM = 4 | 16
+
+    for m in parallel(range(0, M, BM)):
+        row = cast(x[m : m + BM, :], f32)
+        scale = rsqrt(sum(row * row, 1, keepdims=True) / H + 1e-6)
+        y[m : m + BM, :] = cast(row * scale * cast(g[:], f32), f16)
+"""
 SMALL = {"title": "a", "version": "1", "targets": ["interp"], "sources": [], "kernels": []}
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
@@ -35,15 +44,27 @@ def test_nothing_is_fetched() -> None:
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [(("-k", "nothing"), "has no kernel nothing"), (("-t", "cuda:sm_1"), "cuda:sm_1")],
+    [
+        (("-k", "nothing"), "has no kernel nothing"),
+        (("-t", "cuda:sm_1"), "cuda:sm_1"),
+    ],
 )
 def test_mistakes_are_said(
     more: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "r.html"
-    assert run(["report", str(EXAMPLES / "rmsnorm.tile"), "-o", str(out), *more]) in (1, 2)
+    assert run(["report", str(EXAMPLES / "swiglu.tile"), "-o", str(out), *more]) in (1, 2)
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_file_without_kernels_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.tile"
+    path.write_text("const A = 1\n")
+    assert run(["report", str(path), "-t", "interp", "-o", str(tmp_path / "r.html")]) == 2
+    assert "DSL0912" in capsys.readouterr().err
 
 
 def browser() -> str:
@@ -69,7 +90,9 @@ def test_a_browser_draws_all_of_it(tmp_path: Path) -> None:
     browser()
     page = tmp_path / "r.html"
     targets = ["-t", "cuda:sm_90a", "-t", "cpu:x86-64-v3", "-t", "nki:trn2"]
-    assert run(["report", str(EXAMPLES / "rmsnorm.tile"), *targets, "-o", str(page), "-q"]) == 0
+    source = tmp_path / "rows.tile"
+    source.write_text(ROWS)
+    assert run(["report", str(source), *targets, "-o", str(page), "-q"]) == 0
     document = drawn(page, "#open,dark")
     assert 'data-theme="dark"' in document
     assert 'data-ready="yes"' in document
@@ -80,4 +103,4 @@ def test_a_browser_draws_all_of_it(tmp_path: Path) -> None:
     assert "<canvas" in document
     assert 'class="come"' in document
     assert 'class="gone"' in document
-    assert re.search(r'<div class="for" data-place="[^"]*rmsnorm.tile:13"', document)
+    assert re.search(r'<div class="for" data-place="[^"]*rows.tile:6"', document)
