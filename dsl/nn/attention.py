@@ -48,7 +48,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, window: int, cap: f
         "CAP": cap,
     }
     inputs = ("q", "keys", "values", "start")
-    call = Call("models", "attention", target_of(q), define, inputs, "o")
+    call = Call("models", "attention", target_of(q.device), define, inputs, "o")
     start = torch.zeros(1, dtype=torch.int32, device=q.device)
     flat = [t.reshape(batch, length, -1) for t in (q, k, v)]
     rows = [call([*(t[i] for t in flat), start], length, heads * size) for i in range(batch)]

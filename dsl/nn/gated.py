@@ -45,7 +45,7 @@ class GatedMLP(torch.nn.Module):
 def gated(both: Tensor, kernel: str, inner: int) -> Tensor:
     """act(gate) * up of rows that have both, side by side."""
     define: Constants = {"T": element(both), "UPAT": inner}
-    call = Call("models", kernel, target_of(both), define, ("gate", "up"), "y")
+    call = Call("models", kernel, target_of(both.device), define, ("gate", "up"), "y")
     return call([both, both], both.shape[0], inner)
 
 

@@ -33,12 +33,12 @@ class Linear(torch.nn.Module):
         arrays: Mapping[str, Tensor],
         bias: Tensor | None = None,
         *,
-        target: str = "",
+        target: str,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         self.in_features, self.out_features = product.rows, product.columns
-        self.target = find_target(resolve_target(target or "cpu")).name
+        self.target = target
         self.form, self.dtype = product, dtype
         for name, tensor in arrays.items():
             self.register_buffer(name, tensor)
@@ -60,19 +60,19 @@ class Linear(torch.nn.Module):
         `quantize` such as `u4:128` rounds floats to codes. DSL0790 where that cannot be.
         """
         if isinstance(weight, Tensor):
-            target, dtype = target or target_of(weight), dtype or weight.dtype
-            device = weight.device
-            given: Any = weight.detach().to("cpu", torch.float32).numpy()
-            if quantize:
-                given = Rounding.parse(quantize)(given, activations=NAMES.get(dtype, ""))
+            device, dtype = weight.device, dtype or weight.dtype
+            given: Any = weight.detach().cpu().float().numpy()
         else:
-            device, given = torch.device("cuda" if target.startswith("cuda") else "cpu"), weight
+            device, given = torch.get_default_device(), weight
         dtype = dtype or torch.float32
         if dtype not in NAMES:
             raise TypeError(f"dslc.nn computes with {', '.join(NAMES.values())}, not {dtype}")
+        if quantize and not isinstance(given, Quantized):
+            given = Rounding.parse(quantize)(given, activations=NAMES[dtype])
+        target = find_target(resolve_target(target or target_of(device))).name
         form = form_of(given, NAMES[dtype])
         product = Product(form.kernel, form.rows, form.columns, form.constants)
-        packed = CompiledKernels(find_target(resolve_target(target or "cpu")).name).pack(
+        packed = CompiledKernels(target).pack(
             product, NAMES[dtype], {"w": form.codes, **form.arrays}
         )
         arrays = {name: _tensor(array).to(device) for name, array in packed.items()}
@@ -124,7 +124,7 @@ class Linear(torch.nn.Module):
             "c",
             {"K": self.in_features, "N": self.out_features},
             kept,
-            (1, 16, 64) if kept else (),
+            (16, 64) if kept else (),
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

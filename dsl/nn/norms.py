@@ -43,7 +43,7 @@ class LayerNorm(torch.nn.Module):
 def rmsnorm(x: Tensor, g: Tensor, eps: float) -> Tensor:
     """Rows of the last axis."""
     define: Constants = {"T": element(x), "EPS": eps}
-    call = Call("models", "rmsnorm", target_of(x), define, ("x", "g"), "y")
+    call = Call("models", "rmsnorm", target_of(x.device), define, ("x", "g"), "y")
     return _rows(call, x, g)
 
 
@@ -51,7 +51,7 @@ def rmsnorm(x: Tensor, g: Tensor, eps: float) -> Tensor:
 def layernorm(x: Tensor, g: Tensor, b: Tensor, eps: float) -> Tensor:
     """Rows of the last axis."""
     define: Constants = {"T": element(x), "EPS": eps}
-    call = Call("nn", "layernorm", target_of(x), define, ("x", "g", "b"), "y")
+    call = Call("nn", "layernorm", target_of(x.device), define, ("x", "g", "b"), "y")
     return _rows(call, x, g, b)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 from dslc import library
+from dslc.machines.registry import target_on
 from dslc.models.kernel_sources import KERNELS as OF_MODELS
 from torch import Tensor
 
@@ -90,6 +91,6 @@ def element(tensor: Tensor) -> str:
     return NAMES[tensor.dtype]
 
 
-def target_of(tensor: Tensor) -> str:
-    """The machine on whose device a tensor lies."""
-    return "cuda" if tensor.is_cuda else "cpu"
+def target_of(device: torch.device) -> str:
+    """The machine that takes tensors of a device of torch."""
+    return target_on(device.type.upper())

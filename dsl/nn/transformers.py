@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from dslc.nn.linear import Linear, swap_linears
 from transformers.quantizers.auto import register_quantization_config, register_quantizer
@@ -53,8 +54,10 @@ class DslcQuantizer(HfQuantizer):
             for name, module in list(model.named_modules()):
                 if type(module) is not torch.nn.Linear or self._keeps(name):
                     continue
-                zeros = torch.zeros(module.weight.shape, dtype=module.weight.dtype, device="cpu")
-                bias = None if module.bias is None else torch.zeros(module.out_features)
+                # Not torch.zeros: modules are made on a device without memory here.
+                zeros = torch.from_numpy(np.zeros(module.weight.shape, np.float32))
+                zeros = zeros.to(module.weight.dtype)
+                bias = None if module.bias is None else zeros[:, 0]
                 made = Linear.of(zeros, bias, quantize=config.weights, target=config.target)
                 owner, _, last = name.rpartition(".")
                 setattr(model.get_submodule(owner), last, made)
