@@ -19,7 +19,7 @@ from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplif
 from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, div, largest, mul, sub
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.vector.building import Builder, Loop
-from dslc.compiler.vector.values import Operand, Register
+from dslc.compiler.vector.values import Constant, Operand, Register
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +42,7 @@ class Blocks(ABC):
         self.scopes = [Scope(True)]
         self.vars: dict[ex.Var, Bound] = {}
         self.natural: set[ex.Expr] = set()  # variables that are never negative
+        self._made_at: dict[Operand, int] = {}
         self._names = scalar_names(kernel)
 
     # Blocks
@@ -77,7 +78,12 @@ class Blocks(ABC):
     def remember(self, key: object, value: Operand) -> Operand:
         """A value of the innermost block."""
         self.scopes[-1].known[key] = value
+        self._made_at[value] = min(self.level, self._made_at.get(value, self.level))
         return value
+
+    def made_at(self, value: Operand) -> int:
+        """The level of the outermost block that is known to have a value."""
+        return 0 if isinstance(value, Constant) else self._made_at.get(value, self.level)
 
     def forget(self) -> None:
         """Memory changed: no chunk of a tile is known any longer."""

@@ -18,7 +18,12 @@ from dslc.codegen.cpu.places import Array, Live
 from dslc.codegen.cpu.products import register_tiles as tiles
 from dslc.codegen.cpu.products.panels import Columns, Rows, Source, runs_along
 from dslc.codegen.cpu.products.register_tiles import EDGE, Shape, Words
-from dslc.codegen.cpu.products.transposing import in_words, interleaved, together_words
+from dslc.codegen.cpu.products.transposing import (
+    columns_of_bytes,
+    in_words,
+    interleaved,
+    together_words,
+)
 from dslc.codegen.cpu.products.units import Unit, choose
 from dslc.codegen.cpu.statements import keep, scratch_for
 from dslc.codegen.cpu.transfer import store_lanes
@@ -28,6 +33,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify
 from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least
+from dslc.compiler.passes.cpu.weight_order import DEPTH
 from dslc.compiler.vector.building import lanes_of
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Operand
@@ -68,6 +74,11 @@ class Job:
     def steps(self) -> int:
         """Words along k."""
         return -(-self.k // self.unit.depth)
+
+    def least(self, e: Emission) -> int:
+        """The words along k of a loop's body, so that blocks of ordered weights begin with one."""
+        ordered = self.direct and self.k % DEPTH == 0 and in_words(e, self.b.value)
+        return max(1, DEPTH // self.unit.depth) if ordered else 1
 
 
 def job_of(e: Emission, i: ins.Dot, *, twice: bool = False) -> Job:
@@ -172,6 +183,7 @@ def products(e: Emission, job: Job, start: Array | None, finish: Finish) -> None
                 words,
                 ex.index(job.steps),
                 panel=not job.direct,
+                least=job.least(e),
             )
             finish(shape, batch, y, x, found)
 
@@ -216,10 +228,21 @@ def every_tile(
 
         tiles.strips(e, height, job.shape.rows, tail, one)
 
-    end: ex.Expr = ex.index(whole)
+    # Columns whose codes share bytes are done one after another, so that each has a place it knows.
+    side = 1
+    if job.direct and (shared := columns_of_bytes(e, job.b.value)) > by and shared % by == 0:
+        side = shared // by
+
+    def blocks(first: Linear) -> None:
+        for number in range(side):
+            down(job.shape.count, first.scale(side) + Linear(constant=number))
+
+    end: ex.Expr = ex.index(whole // side)
     if constant(width) is None:
-        end = simplify(least(whole, cdiv(width, by)))
-    each(e, ex.index(0), end, 1, lambda block: down(job.shape.count, block), movable=False)
+        end = simplify(least(whole // side, cdiv(width, by * side)))
+    each(e, ex.index(0), end, 1, blocks, movable=False)
+    for number in range(whole // side * side, whole):
+        down(job.shape.count, Linear(constant=number))
     if left:
         down(-(-left // job.unit.lanes), Linear(constant=whole))
 

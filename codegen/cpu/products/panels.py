@@ -68,6 +68,12 @@ class Source:
         return e.b.mul(e.b.convert(found, F32), e.b.convert(scale, F32))
 
     def _pull(self, e: Emission, at: At) -> Operand:
+        before, e.terms = e.terms, True
+        found = self._pulled(e, at)
+        e.terms = before
+        return found
+
+    def _pulled(self, e: Emission, at: At) -> Operand:
         stmt = None if self.value in e.homes else e.lazy.get(self.value)
         if not self.widened or not isinstance(stmt, ins.Cast):
             return e.pull(self.value, at)

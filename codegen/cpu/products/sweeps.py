@@ -193,6 +193,7 @@ def _summed(
                     words,
                     ex.index(job.steps),
                     panel=False,
+                    least=job.least(e),
                 )
             )
             e.ahead = None
@@ -227,7 +228,17 @@ def _scaled(
         here = at.scale(rows.padded)
         e.ahead = ahead_of(at) if columns is None else None
         sums = tiles.multiply(
-            e, unit, shape, start, rows, y, here, words, ex.index(job.steps), panel=not job.direct
+            e,
+            unit,
+            shape,
+            start,
+            rows,
+            y,
+            here,
+            words,
+            ex.index(job.steps),
+            panel=not job.direct,
+            least=job.least(e),
         )
         e.ahead = None
         for value, held in ((job.dot.out, sums), (inner, loop.carried)):
