@@ -197,6 +197,8 @@ def _reshape(out: Value, x: Value, classes: Classes) -> None:
 
 def _reduce(out: Value, x: Value, axis: int, keepdims: bool, classes: Classes) -> None:
     classes.tie((x, axis))
+    if keepdims:
+        classes.tie((out, axis))  # all there is of it, whatever x has
     for k in range(x.type.rank):
         if k != axis:
             classes.join((out, k if keepdims or k < axis else k - 1), (x, k))
