@@ -223,7 +223,7 @@ def test_code_that_this_cpu_does_not_run_names_both_lists(
         made.scale(*arguments())
     found = failure.value.diagnostics[0]
     assert found.code == "DSL0860"
-    assert "an older CPU has no avx512bf16" in found.message
+    assert "an older CPU has no amxbf16" in found.message
     assert "it has avx, avx2" in str(found.hint)
 
 
