@@ -31,8 +31,8 @@ class Matrices:
                 self._tiles = [np.zeros(shape, np.uint8) for shape in shapes]
             case mat.TileRelease():
                 self._tiles = []
-            case mat.TileZero(tile=tile):
-                self._tile(tile)[:] = 0
+            case mat.TileZero():
+                self._tile(stmt.tile)[:] = 0
             case mat.TileLoad():
                 tile = self._tile(stmt.tile)
                 for number, address in enumerate(self._rows(stmt, tile, read)):
