@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dslc.codegen.chunks.at import At, row
 from dslc.codegen.cpu.nests import each, each_place
 from dslc.codegen.cpu.places import Array, Live
+from dslc.codegen.cpu.products import matrices
 from dslc.codegen.cpu.products import register_tiles as tiles
 from dslc.codegen.cpu.products.panels import Columns, Rows, Source, runs_along
 from dslc.codegen.cpu.products.register_tiles import EDGE, Shape, Words
@@ -32,9 +33,10 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify
-from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least
+from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least, mul
 from dslc.compiler.passes.cpu.weight_order import DEPTH
 from dslc.compiler.vector.building import lanes_of
+from dslc.compiler.vector.matrix_instructions import ROWS
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Operand
 
@@ -54,6 +56,7 @@ class Job:
     a: Source
     b: Source
     direct: bool
+    matrices: bool = False  # by a unit of matrices
 
     @property
     def m(self) -> int:
@@ -90,6 +93,15 @@ def job_of(e: Emission, i: ins.Dot, *, twice: bool = False) -> Job:
     b = Source(chosen.b, i.scale_b, rank - 2, widened=unit.b == F32)
     direct = m <= shape.rows and not runs_along(e, chosen.b, rank - 2)
     return Job(i, unit, shape, Source(i.a, i.scale_a, rank - 1), b, direct)
+
+
+def job_of_matrices(e: Emission, i: ins.Dot) -> Job | None:
+    """The same by a unit of matrices, if the machine has one that fits."""
+    unit = matrices.unit_for(e, i)
+    if unit is None:
+        return None
+    shape = matrices.shape_for(*i.out.type.shape)
+    return Job(i, unit, shape, Source(i.a, None, 1), Source(i.b, None, 0), False, matrices=True)
 
 
 def dot(e: Emission, i: ins.Dot) -> None:
@@ -221,6 +233,9 @@ def every_tile(
     by = job.shape.count * job.unit.lanes
     whole, left = divmod(job.n, by)
     tail = gcd(job.m, job.shape.rows, EDGE)  # so that none reaches past the last row
+    if job.matrices:  # rows of whole tiles, all of which panels and sums have
+        tail = ROWS
+        height = simplify(mul(cdiv(height, ROWS), ROWS))
 
     def down(count: int, block: Linear) -> None:
         def one(rows: int, y: Linear) -> None:

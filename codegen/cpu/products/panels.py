@@ -219,10 +219,13 @@ class Columns:
 
     def register(self, e: Emission, block: Linear, step: Linear, number: int) -> Operand:
         """Columns of one register of a block at a step along k."""
-        unit = self.unit
-        size = unit.lanes * unit.depth
-        at = self._number(block, step) + Linear(constant=number * size)
-        return load_lanes(e, self.array, row((at,), size))
+        size = self.unit.lanes * self.unit.depth
+        return load_lanes(e, self.array, row((self.place(block, step, number),), size))
+
+    def place(self, block: Linear, step: Linear, number: int) -> Linear:
+        """Where in the array such columns begin."""
+        size = self.unit.lanes * self.unit.depth
+        return self._number(block, step) + Linear(constant=number * size)
 
     def fill(
         self,

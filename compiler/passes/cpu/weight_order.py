@@ -91,7 +91,7 @@ def order(shape: tuple[int, ...], dtype: DType, columns: int = 4) -> Layout | No
     """The order of a tile [k, n] in blocks of 4 of k of so many columns; None if it does not divide."""
     k, n = shape
     shared = 8 // dtype.bits if 8 % dtype.bits == 0 else 1
-    if n % (columns * shared):
+    if n % (columns * shared) and columns > DEPTH:
         shared = 1  # narrow tiles: the codes of a block follow each other
     if k % (2 * DEPTH) or n % (columns * shared):
         return None
