@@ -124,7 +124,7 @@ def _rows_of_chains(kernel: Kernel) -> list[int]:
     products = [(s.stmt, s.loop) for s in regions.sites if isinstance(s.stmt, ins.Dot) and s.loop]
     results = {regions.of[dot.out]: loop for dot, loop in products}
     return [
-        _power(prod(dot.a.type.shape[:-1]) // _ROWS, 8)
+        _power(prod(dot.a.type.shape[:-2]) * max(1, dot.a.type.shape[-2] // _ROWS), 8)
         for dot, loop in products
         if dot.a in regions.of and results.get(regions.of[dot.a]) is loop
     ]
