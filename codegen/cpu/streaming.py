@@ -16,7 +16,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At, linear_of, row
-from dslc.codegen.cpu.nests import Span, each, first
+from dslc.codegen.chunks.nests import Span, each
+from dslc.codegen.cpu.nests import first
 from dslc.codegen.cpu.transfer import element
 from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import Kernel, Memory, Role
@@ -48,7 +49,12 @@ def written_once(kernel: Kernel) -> frozenset[Memory]:
 def may_stream(e: Emission, i: ins.Store, lanes: int) -> bool:
     """Whether a store writes long rows of whole lines, of a tile whose chunks may begin anywhere."""
     memory, shape = i.region.memory, i.x.type.shape
-    if memory not in e.written_once or not shape or shape[-1] < _FEWEST * lanes:
+    if (
+        i.where is not None
+        or memory not in e.written_once
+        or not shape
+        or shape[-1] < _FEWEST * lanes
+    ):
         return False
     array, last = e.memories[memory], i.region.axes[-1]
     if array.compact or last.dropped or last.step != 1 or last.limit is not None:

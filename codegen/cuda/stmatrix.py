@@ -32,7 +32,7 @@ def _matrices(e: Emission, s: ins.Store) -> Matrices | None:
     layout = s.x.type.layout
     if not e.target.matrix_stores or layout is None or layout.replication > 1:
         return None
-    if not rows_fit(e, s.region):
+    if s.where is not None or not rows_fit(e, s.region):
         return None
     return matrices(layout, s.x.type.dtype.bits)
 

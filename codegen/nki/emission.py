@@ -14,6 +14,7 @@ from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.lifetimes import keep, release
 from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.movement.engine_sharing import Shares
+from dslc.codegen.nki.movement.joining import Home, into
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.tile_values import (
     PARTITIONS,
@@ -111,6 +112,9 @@ class Emission:
     written: set[Stmt] = field(default_factory=set)
     # Tiles that the scalar engine made: what is computed from a few numbers of one stays there.
     by_scalar: set[str] = field(default_factory=set)
+    # Tiles that are made as parts of others, and those others of which a part is made.
+    homes: Mapping[Value, Home] = field(default_factory=dict)
+    begun: dict[Value, TileValue] = field(default_factory=dict)
     # Tiles whose elements are those of another, which may be read yet.
     renamed: set[Value] = field(default_factory=set)
 
@@ -141,11 +145,12 @@ class Emission:
             what, hint = what_it_is(stmt)
             raise refuse(stmt, f"{what} has no code on a NeuronCore", hint)
         outer, self.now = self.now, stmt
+        line, self.out.loc = self.out.loc, stmt.loc or self.out.loc
         try:
             emit(self, stmt)
         except DiagnosticError as e:
             raise e.at(stmt.loc) from None
-        self.now = outer
+        self.now, self.out.loc = outer, line
 
     # Scalars
 
@@ -192,9 +197,9 @@ class Emission:
     def place(self, value: Value) -> Placement:
         """Where the passes have put a tile."""
         layout = value.type.layout
-        found = None if layout is None else placement_of(layout)
-        assert found is not None, f"{value} has no place"
-        return found
+        placement = None if layout is None else placement_of(layout)
+        assert placement is not None, f"{value} has no place"
+        return placement
 
     def tile(
         self,
@@ -233,15 +238,22 @@ class Emission:
         return replace(self.tile_like(value), strides=(0,) * value.type.rank, constant=text)
 
     def result(self, value: Value, dtype: DType | None = None) -> TileValue:
-        """The new tile of a result."""
-        made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
-        made = replace(made, paired=value in self.paired)
-        self.values[value] = made
-        return made
+        """The new tile of a result, or the part of another one that it is."""
+        home = self.homes.get(value)
+        if home is not None and dtype in (None, value.type.dtype):
+            self.values[value] = into(self, value, home)
+            return self.values[value]
+        out = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
+        out = replace(out, paired=value in self.paired)
+        self.values[value] = out
+        return out
 
     @contextmanager
     def filled(self, made: TileValue) -> Iterator[At]:
         """The chunks of a new tile in turn, each made right before it is filled."""
+        if any(made.name == begun.name for begun in self.begun.values()):
+            yield At(None, made.rows)
+            return
         if made.chunks > 1:
             self.out.line(f"{made.name} = []")
         with self.over(made) as at:
@@ -321,13 +333,13 @@ class Emission:
         """The tile in tensors of its own, dense: constants and patterns are written out."""
         if held.constant is None and held.is_dense and not held.shared:
             return held
-        made = self.like(held, held.name)
-        with self.filled(made) as at:
+        dense = self.like(held, held.name)
+        with self.filled(dense) as at:
             if held.constant is not None:
-                self.call("memset", dst=self.text(made, at), value=held.constant)
+                self.call("memset", dst=self.text(dense, at), value=held.constant)
             else:
-                self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
-        return made
+                self.call("tensor_copy", dst=self.text(dense, at), src=self.text(held, at))
+        return dense
 
     def in_sbuf(self, held: TileValue) -> TileValue:
         """The tile outside PSUM."""
@@ -335,10 +347,10 @@ class Emission:
 
     def copied(self, held: TileValue) -> TileValue:
         """The tile in other tensors, whose axes are its own."""
-        made = self.like(held, held.name)
-        with self.filled(made) as at:
-            self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
-        return made
+        copy = self.like(held, held.name)
+        with self.filled(copy) as at:
+            self.call("tensor_copy", dst=self.text(copy, at), src=self.text(held, at))
+        return copy
 
     def call(self, operation: str, **arguments: object) -> None:
         """One instruction; arguments that are None are left out."""

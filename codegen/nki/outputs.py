@@ -2,14 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, Region, TileProgram
+from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, Region, Role, TileProgram
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
-from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.program import Param
+from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.traverse import Body, memories, walk
+
+
+class _Apart(Rewriter):
+    """Stores to some memories go to others."""
+
+    def __init__(self, given: Mapping[Memory, Memory], made: Mapping[Memory, Memory]) -> None:
+        super().__init__()
+        self._given, self._made = given, made
+
+    def memory(self, memory: Memory) -> Memory:
+        """What the caller passed."""
+        return self._given.get(memory, memory)
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """A store into what is given back."""
+        if isinstance(stmt, ins.Store) and stmt.region.memory in self._made:
+            made = self._made[stmt.region.memory]
+            return (replace(stmt, region=replace(stmt.region, memory=made)),)
+        return super().statement(stmt)
+
+
+def apart(kernel: Kernel) -> Kernel:
+    """Tensors that are read and written as two, where a turn has read before it writes.
+
+    Turns do not see what others write, so that loads are of what the caller passed. The result needs
+    no copy of it to begin with, for which the first loads would wait.
+    """
+    whole = written_whole(kernel)
+    given: dict[Memory, Memory] = {}
+    made: dict[Memory, Memory] = {}
+    params: list[Param] = []
+    for param in kernel.params:
+        alone = isinstance(param, Memory) and param.role is Role.INOUT and param in whole
+        if isinstance(param, Memory) and alone and _is_read_first(param, kernel.body):
+            given[param] = replace(param, role=Role.IN)
+            made[param] = replace(param, role=Role.OUT)
+            params += (given[param], made[param])
+        else:
+            params.append(param)
+    if not given:
+        return kernel
+    return replace(kernel, params=tuple(params), body=_Apart(given, made).body(kernel.body))
+
+
+def _is_read_first(memory: Memory, body: Body) -> bool:
+    """Whether nothing but loads and stores has to do with it, and no load can follow a store."""
+    stored = False
+    for stmt in body:
+        inner = [s for s in walk((stmt,)) if memory in memories(s)]
+        if not all(isinstance(s, ins.Load | ins.Store) for s in inner):
+            return False
+        loads = any(isinstance(s, ins.Load) for s in inner)
+        stores = any(isinstance(s, ins.Store) for s in inner)
+        if loads and (stored or stores):
+            return False
+        stored |= stores
+    return stored
+
 
 Loops = dict[ex.Var, tuple[ex.Expr, ex.Expr, ex.Expr]]
 
@@ -20,36 +82,36 @@ def written_whole(program: TileProgram) -> set[Memory]:
         loops = {a.var: (a.start, a.stop, a.step) for a in program.grid}
         return _covered(program.body, loops)
     assert isinstance(program, Program)
-    found: set[Memory] = set()
+    whole: set[Memory] = set()
     for call in program.calls:
         mine = written_whole(call.kernel)
         for param, arg in zip(call.kernel.params, call.args, strict=True):
             if isinstance(param, Memory) and isinstance(arg, Memory) and param in mine:
-                found.add(arg)
-    return found
+                whole.add(arg)
+    return whole
 
 
 def _covered(body: Body, loops: Loops) -> set[Memory]:
-    found: set[Memory] = set()
+    covered: set[Memory] = set()
     for region in _joined([s.region for s in body if isinstance(s, ins.Store)]):
         if _covers(region, loops):
-            found.add(region.memory)
+            covered.add(region.memory)
     for stmt in body:
         if isinstance(stmt, ins.For):
-            found |= _covered(stmt.body, {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)})
-    return found
+            covered |= _covered(stmt.body, {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)})
+    return covered
 
 
 def _joined(regions: list[Region]) -> list[Region]:
     """The regions, those that continue the one before along an axis as one with it."""
-    found: list[Region] = []
+    joined: list[Region] = []
     for region in regions:
-        longer = _continued(found[-1], region) if found else None
+        longer = _continued(joined[-1], region) if joined else None
         if longer is not None:
-            found[-1] = longer
+            joined[-1] = longer
         else:
-            found.append(region)
-    return found
+            joined.append(region)
+    return joined
 
 
 def _continued(first: Region, second: Region) -> Region | None:

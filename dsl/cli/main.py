@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import keyword
 import sys
 import warnings
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from dslc.cli.session import ExitCode, Session, session_options
 
 # name -> what it does, in the order of the help page; the command is `command` in a file of its name
 COMMANDS = {
+    "new": "Begin a kernel, with its test and package.",
     "check": "Find the errors of files without building them.",
     "fmt": "Write files in one form.",
     "stubs": "Write a stub by which type checkers know a file's kernels.",
@@ -28,6 +30,7 @@ COMMANDS = {
     "simulate": "Run what was written for Trainium or an NPU on its simulator.",
     "debug": "Follow a turn of a kernel, statement by statement, forwards and backwards.",
     "inspect": "Show what the compiler knows about a kernel.",
+    "report": "Write a page with all that is known of kernels on machines.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",
     "package": "Compile kernels for many machines into one package.",
@@ -36,6 +39,7 @@ COMMANDS = {
     "lock": "Pin packages by their digests.",
     "sign": "Sign a package, or make a key pair.",
     "ci": "Print the jobs that build, check and pin a package.",
+    "import": "Make a checkpoint a folder that runs at once.",
     "generate": "Go on with a text, by a model's checkpoint.",
     "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
@@ -47,7 +51,7 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 _AUTHORING = frozenset(
-    {"debug", "fmt", "lsp", "stubs"}
+    {"debug", "fmt", "lsp", "new", "report", "stubs"}
 )  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """
@@ -69,7 +73,8 @@ class LazyGroup(DocumentedGroup):
         if cmd_name not in COMMANDS:
             return None
         room = "authoring" if cmd_name in _AUTHORING else "commands"
-        command: click.Command = importlib.import_module(f"dslc.cli.{room}.{cmd_name}").command
+        file = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"dslc.cli.{room}.{file}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -29,25 +29,25 @@ def fused(e: Emission, stmt: ins.Fused) -> None:
     affine = steps in AFFINE and all(_is_column(x) for x in others)
     # What the sum alone is of takes least room: it is added up before it is written.
     unread = total is not None and e.uses[stmt.out] == 1
-    made = e.result(stmt.out, BF16 if unread and (functions or affine) else None)
+    out = e.result(stmt.out, BF16 if unread and (functions or affine) else None)
     by_scalar = bool(functions) or (
-        affine and (total is not None or _prefers_scalar(e, made, first))
+        affine and (total is not None or _prefers_scalar(e, out, first))
     )
     if affine and total is not None:
-        e.shares.takes_scalar(e.now, prod(made.extents), made.chunks)
-    if total is not None and made.chunks > 1 and by_scalar:
+        e.shares.takes_scalar(e.now, prod(out.extents), out.chunks)
+    if total is not None and out.chunks > 1 and by_scalar:
         e.out.line(f"{total.name} = []")
-    with e.filled(made) as at:
+    with e.filled(out) as at:
         if by_scalar:
             if total is not None:
                 e.allocate(total, at)
-            _activation(e, made, steps, first, others, at, total)
+            _activation(e, out, steps, first, others, at, total)
         elif not steps:
-            copy_chunk(e, made, first, at)
+            copy_chunk(e, out, first, at)
         else:
-            _by_vector(e, made, steps, first, others, at)
+            _by_vector(e, out, steps, first, others, at)
     if by_scalar:
-        e.by_scalar |= {t.name for t in (made, total) if t is not None}
+        e.by_scalar |= {t.name for t in (out, total) if t is not None}
     if by_scalar and total is not None:
         assert isinstance(e.following, ins.Reduce)
         e.values[e.following.out] = total
@@ -189,15 +189,18 @@ def _two_tiles(
 ) -> None:
     """An operation on two tiles; sums and products in part by GpSimd, which has them as well."""
     tiles = (made, *pair)
-    width = made.extents[0]
-    alike = all(t.is_dense and t.extents == (width,) and not t.psum for t in tiles)
-    mine = width
-    if alike and op in ("nl.add", "nl.multiply"):
-        mine = e.shares.columns_of_vector(e.now, width, made.chunks)
-    parts = [("vector", 0, mine), ("gpsimd", mine, width)]
-    for engine, start, stop in parts if mine < width else ():
+    axis = next((k for k in made.free if made.shape[k] > 1), None)
+    mine = whole = 0 if axis is None else made.shape[axis]
+    apart = made.place.run == 1 and not any(t.psum for t in tiles)
+    if apart and axis is not None and op in ("nl.add", "nl.multiply"):
+        columns = prod(made.shape[k] for k in made.free)
+        kept = e.shares.columns_of_vector(e.now, columns, made.chunks, columns // whole)
+        mine = kept * whole // columns
+    parts = [("vector", 0, mine), ("gpsimd", mine, whole)]
+    for engine, start, stop in parts if mine < whole else ():
         if start < stop:
-            texts = [f"{e.base(t, at)}[0:{at.rows}, {start}:{stop}]" for t in tiles]
+            assert axis is not None
+            texts = [e.text(_part(t, axis, start, stop), at) for t in tiles]
             e.call(
                 "tensor_tensor",
                 dst=texts[0],
@@ -206,9 +209,15 @@ def _two_tiles(
                 op=op,
                 engine=f"nisa.engine.{engine}",
             )
-    if mine == width:
+    if mine == whole:
         texts = [e.text(t, at) for t in tiles]
         e.call("tensor_tensor", dst=texts[0], data1=texts[1], data2=texts[2], op=op)
+
+
+def _part(held: TileValue, axis: int, start: int, stop: int) -> TileValue:
+    """What a tile has along an axis of its partitions from `start` to `stop`."""
+    shape = (*held.shape[:axis], stop - start, *held.shape[axis + 1 :])
+    return replace(held, shape=shape, offset=held.offset + start * held.strides[axis])
 
 
 def _is_parted(

@@ -45,20 +45,20 @@ class Shares:
     @classmethod
     def of(cls, kernel: Kernel, engines: Engines) -> Shares:
         """With the work that cannot be shared."""
-        made = cls(engines)
-        made.made = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
+        work = cls(engines)
+        work.made = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
         for stmt, runs in _repeated(kernel.body, prod(_trip_count(a) for a in kernel.grid)):
-            made.runs[stmt] = runs
-            made._fixed(stmt, runs)
-        return made
+            work.runs[stmt] = runs
+            work._fixed(stmt, runs)
+        return work
 
     @classmethod
     def of_iteration(cls, body: Body, engines: Engines) -> Shares:
         """The work of a body that cannot be shared, once."""
-        made = cls(engines)
+        work = cls(engines)
         for stmt, runs in _repeated(body, 1):
-            made._fixed(stmt, runs)
-        return made
+            work._fixed(stmt, runs)
+        return work
 
     def _fixed(self, stmt: Stmt, runs: int) -> None:
         out = tile_of(stmt)
@@ -98,8 +98,11 @@ class Shares:
         runs = 1 if stmt is None else self.runs.get(stmt, 1)
         self.scalar += max(_FEWEST, columns) * times * runs / self.engines.scalar
 
-    def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int) -> int:
-        """Of an operation on two tiles the columns that stay with the vector engine, all or some."""
+    def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int, unit: int = 1) -> int:
+        """Of an operation on two tiles the columns that stay with the vector engine, all or some.
+
+        They are a multiple of `unit`.
+        """
         known = stmt is not None and self.runs.get(stmt, 0) and columns
         if not known or not self.engines.copies:  # on v2 both share their way to SBUF
             return columns
@@ -107,8 +110,9 @@ class Shares:
         cycles = 2 * max(_FEWEST, columns) * times * self.runs[stmt]
         mine, others = cycles / self.engines.vector, cycles / self.engines.gpsimd
         # More than both need for their parts would keep what waits for it.
-        part = min(mine, max(0.0, self.vector - self.gpsimd)) / (mine + others)
-        moved = int(part * columns) // _UNIT * _UNIT
+        part = min(1.0, max(0.0, self.vector - self.gpsimd) / (mine + others))
+        unit *= max(1, _UNIT // unit)
+        moved = int(part * columns) // unit * unit
         if moved < columns // 8:
             return columns
         self.vector -= mine * moved / columns
@@ -161,8 +165,8 @@ def _trip_count(loop: ins.For | GridAxis) -> int:
 
 
 def _known(expr: ex.Expr) -> int | None:
-    found = constant(expr)
-    return None if found is None else int(found)
+    number = constant(expr)
+    return None if number is None else int(number)
 
 
 def _cycles(value: Value) -> int:

@@ -87,6 +87,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  dslc tune --import gemm.tile\n"
         "Right:  dslc tune --export tuned.json     then elsewhere     dslc tune --import tuned.json",
     ),
+    "DSL0923": (
+        "A kernel cannot begin here",
+        "`dslc new NAME` writes a folder with NAME.tile, its test and NAME.toml. The name becomes "
+        "that of the kernel, so it is one of the language, and files that are there are left alone.\n\n"
+        "Wrong:  dslc new scaled-rows\n"
+        "Right:  dslc new scaled_rows",
+    ),
     "DSL0950": (
         "This machine has no code generator here",
         "The target is known but this version of dslc cannot generate code for it. `dslc targets` "

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from math import gcd, log2
 
-from dslc.compiler.layout import Conversion, Layout, conversion
+from dslc.compiler.layout import (
+    Conversion,
+    Layout,
+    column_spatial,
+    conversion,
+    divisible,
+    spatial,
+)
 from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.layout.neighbours import neighbours_last
@@ -25,6 +32,12 @@ _EQUAL = 1e-3  # of a cycle: what decides between equals
 _ATOMIC = 8  # of a store
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
+_WIDEST = 4  # words of a lane that one access gives, `ldmatrix` too
+_ADDRESSED = 64  # lane-instructions of an access beyond the fewest: itself and its address
+_FRAGMENTS = {
+    8: (spatial(8, 4).local(1, 4),),
+    16: (spatial(8, 4).local(1, 2), column_spatial(4, 8).local(2, 1)),
+}
 SLOW_OPS = frozenset([
     "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "div",
     "floordiv", "mod", "pow",
@@ -67,15 +80,23 @@ def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bo
     """A tile from global memory whose contiguous axis is `axis`.
 
     Sectors that several accesses touch come from the level-1 cache. A load that may be `staged` goes
-    through shared memory by asynchronous copies where that is cheaper.
+    through shared memory by asynchronous copies where that is cheaper; `ldmatrix` reads fragments
+    there, whichever of their axes is the contiguous one.
     """
     sectors = layout.elements * bits / 8 / SECTOR * SECTOR_CYCLES
     accesses, touched = _accesses(layout, bits, axis, warp)
-    direct = accesses * max(1.0, touched / 4)
+    narrow = max(0.0, accesses - words(layout, bits) / warp / _WIDEST) * _ADDRESSED / LANES
+    direct = accesses * max(1.0, touched / 4) + narrow
     if staged:
         moved = layout.elements * bits / 8 + 4 * words(layout, bits)
-        direct = min(direct, moved / SHARED_BYTES)
+        fragments = layout.rank == 2 and is_fragments(layout, bits)
+        direct = min(direct, moved / SHARED_BYTES + (0.0 if fragments else narrow))
     return sectors + direct
+
+
+def is_fragments(layout: Layout, bits: int) -> bool:
+    """Whether `ldmatrix` reads a tile of such a layout: 16-bit elements in either order."""
+    return any(divisible(layout, atom) for atom in _FRAGMENTS.get(bits, ()))
 
 
 def read_by_lanes(layout: Layout, bits: int, axis: int | None, warp: int) -> float:

@@ -52,6 +52,17 @@ class Proposals:
         ]
         return _once([*layouts, *self._memory_layouts(region)])
 
+    def for_transpose(self, site: Site, chosen: Assignment) -> Iterator[tuple[Layout, Layout]]:
+        """Layouts of a tile and its transpose that hold the same elements alike."""
+        stmt, of = site.stmt, self.prices.regions.of
+        assert isinstance(stmt, ins.Transpose)
+        for layout in self.candidates(of[stmt.x], chosen):
+            if (turned := self.prices.result(stmt, layout)) is not None:
+                yield layout, turned
+        for there in self.candidates(of[stmt.out], chosen):
+            if (here := self.prices.operand(stmt, stmt.x, there)) is not None:
+                yield here, there
+
     def _proposed(self, site: Site, region: Region, chosen: Assignment) -> Iterator[Layout]:
         """What a statement proposes for a region, by the layouts at its other side."""
         stmt, of = site.stmt, self.prices.regions.of

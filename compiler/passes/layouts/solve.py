@@ -72,7 +72,7 @@ class _Solver:
         best = min(map(self._spread, starts), key=self.prices.total)
         if len(options) > 1:
             best = self._improve(best, options, fixed)
-        return self._solution(best)
+        return self._solution(self._turned(best, {*options, *fixed}))
 
     def _improve(self, best: Assignment, options: Options, fixed: Assignment) -> Assignment:
         """Better ways for one product at a time, while there are any."""
@@ -87,6 +87,28 @@ class _Solver:
                         best, price = tried, now
             if price == before:
                 break
+        return best
+
+    def _turned(self, best: Assignment, kept: set[Region]) -> Assignment:
+        """Better layouts for tiles together with their transposes.
+
+        Layouts spread from products, one region after the other; a tile that is turned on its way to
+        one would have to change with its transpose, as either alone has the elements moved between.
+        """
+        price, of = self.prices.total(best), self.regions.of
+        for site in self.regions.sites:
+            stmt = site.stmt
+            if not isinstance(stmt, ins.Transpose) or stmt.x not in of or stmt.out not in of:
+                continue
+            tile, turned = of[stmt.x], of[stmt.out]
+            if tile is turned or not kept.isdisjoint((tile, turned)):
+                continue
+            if not any(isinstance(s.stmt, ins.Dot) for s in self.prices.touching[turned]):
+                continue
+            for here, there in self.proposals.for_transpose(site, best):
+                tried = self._changed({**best, turned: there}, tile, here, kept | {turned})
+                if (now := self.prices.total(tried)) < price:
+                    best, price = tried, now
         return best
 
     def _changed(

@@ -57,8 +57,10 @@ class Prices:
         self.plans: dict[Site, list[Plan]] = {}
         self.touching: dict[Region, list[Site]] = {r: [] for r in regions.all}
         self.touched: dict[Site, tuple[Region, ...]] = {}
+        self.turned = _turned_in_place(regions)
         for site in regions.sites:
             tiles = [v for v in (*results(site.stmt), *operands(site.stmt)) if isinstance(v, Value)]
+            tiles += [dot.out for _, dot in self.turned.get(site.stmt, ())]
             found = dict.fromkeys(regions.of[v] for v in tiles if v in regions.of)
             self.touched[site] = tuple(found)
             for region in found:
@@ -138,6 +140,8 @@ class Prices:
     def _movement(self, site: Site, there: Layout, layouts: Assignment) -> float:
         """An elementwise statement, or one that moves elements, whose result lies as `there`."""
         stmt = site.stmt
+        if self._stays(stmt, layouts):
+            return 0.0
         same = alike(stmt)
         cycles = 0.0
         if isinstance(stmt, ins.ELEMENTWISE):
@@ -156,6 +160,17 @@ class Prices:
             else:
                 cycles += cost.exchanged(here, there, x.type.dtype.bits) * site.weight
         return cycles
+
+    def _stays(self, stmt: Stmt, layouts: Assignment) -> bool:
+        """Whether units read in shared memory what a statement turns: then threads move nothing."""
+        if stmt not in self.turned:
+            return False
+        tile = shaping(stmt)
+        return all(
+            (plan := self.plan(site, layouts)) is not None
+            and all(x is not tile for x, _ in plan.operands(dot))
+            for site, dot in self.turned[stmt]
+        )
 
     def _moved(self, source: Layout, target: Layout | None, tile: Value, weight: float) -> float:
         if target is None or source is target:
@@ -307,6 +322,23 @@ def _ways(site: Site, target: Target, threads: int, regions: Regions) -> list[Pl
         if atom is not None and dot.out.type.layout is None and not dot.is_scaled:
             ways += interleaved(plan, atom, bits, shared=not target.matrix_loads)
     return ways
+
+
+def _turned_in_place(regions: Regions) -> dict[Stmt, list[tuple[Site, ins.Dot]]]:
+    """The products that alone read what is turned and may stay in shared memory, by what turns it."""
+    readers: dict[Value, list[Site]] = {}
+    for site in regions.sites:
+        for x in operands(site.stmt):
+            readers.setdefault(x, []).append(site)
+    turned: dict[Stmt, list[tuple[Site, ins.Dot]]] = {}
+    for site in regions.sites:
+        stmt = site.stmt
+        if isinstance(stmt, ins.Transpose) and stmt.out in regions.in_place:
+            own = readers.get(stmt.out, [])
+            dots = [(s, s.stmt) for s in own if isinstance(s.stmt, ins.Dot)]
+            if len(dots) == len(own):
+                turned[stmt] = dots
+    return turned
 
 
 def _of_packed(regions: Regions) -> set[Value]:

@@ -32,6 +32,7 @@ _FEW = 8  # elements that a thread may hold whatever the layout
 _TIMES = 1.5  # as many as an even share
 _ACCESS = 2  # what an access costs, of what is computed with an element
 _WASTE = 1.3  # of a product that is padded
+_ROWS = 8  # of a unit: fewer are padded, since threads would take as long for one of them
 _HALVES = 16  # bits of the elements whose vectors decide
 _EXPLICIT = (ins.View, ins.ConvertLayout, ins.CopyAsync, ins.Sync)
 _SOURCES = (ins.Full, ins.Arange, ins.Undefined)
@@ -42,7 +43,9 @@ def padded(kernel: Kernel, target: Target, warps: int | None) -> Extents:
     if _is_explicit(kernel):
         return {}
     tiles = [v for s in walk(kernel.body) for v in _tiles(s)]
-    if all(n & (n - 1) == 0 for v in tiles for n in v.type.shape):
+    dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot)]
+    even = all(n & (n - 1) == 0 for v in tiles for n in v.type.shape)
+    if even and all(atoms_for(dot, target) for dot in dots):
         return {}
     plan = _Plan(kernel, target, thread_counts(kernel, target, warps)[0])
     plan.products()
@@ -156,8 +159,8 @@ class _Plan:
         sizes: dict[object, int] = {}
         waste = 1.0
         rank = dot.a.type.rank
-        sides = ((dot.a, rank - 2), (dot.b, rank - 1), (dot.a, rank - 1))
-        for (tile, d), unit in zip(sides, extents, strict=True):
+        sides = ((dot.a, rank - 2, False), (dot.b, rank - 1, False), (dot.a, rank - 1, True))
+        for (tile, d, deep), unit in zip(sides, extents, strict=True):
             own, now = self.classes.find((tile, d)), self.shape(tile)[d]
             wanted = -(-now // unit) * unit
             if wanted == now:
@@ -165,7 +168,8 @@ class _Plan:
             if self.classes.is_tied((tile, d)) or now == 1 or sizes.get(own, wanted) != wanted:
                 return None
             sizes[own] = wanted
-            waste *= wanted / now
+            if deep or wanted > _ROWS:
+                waste *= wanted / now
         return _Unit(extents[2], waste, sizes) if waste <= _WASTE else None
 
     def spread(self, tile: Value) -> None:
@@ -229,9 +233,9 @@ def _relate(stmt: ins.Stmt, classes: Classes) -> None:
             if isinstance(use, Value) and isinstance(h.result, Value):
                 _join(classes, h.result, use)
     match stmt:
-        case ins.For() | ins.While() | ins.If() | ins.Load() | ins.Store():
+        case ins.For() | ins.While() | ins.If() | ins.Load():
             pass
-        case ins.AtomicAdd(out=out, x=x):
+        case ins.AtomicAdd(out=out, x=x) | ins.Store(where=out, x=x):
             if out is not None:
                 _join(classes, out, x)
         case ins.Scan(out=out, x=x) | ins.ClusterReduce(out=out, x=x):

@@ -49,7 +49,7 @@ ROW = 4096
 
 _KNOWN = (
     *ins.ELEMENTWISE, ins.Full, ins.Undefined, ins.Arange, ins.Load, ins.Store, ins.Broadcast,
-    ins.Transpose, ins.Reshape, ins.Reduce, ins.Let, ins.For,
+    ins.Transpose, ins.Reshape, ins.Reduce, ins.Extract, ins.Concat, ins.Let, ins.For,
 )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ class JoinTurns:
     def _grown(self, kernel: Kernel, number: int) -> Kernel:
         """The kernel with turns along one axis of the grid joined, as many as fit."""
         axis = kernel.grid[number]
-        bounds = _constants(axis)
+        bounds = constants(axis)
         if bounds is None:
             return kernel
         start, stop, step = bounds
@@ -107,7 +107,7 @@ class JoinTurns:
         return sbuf_peak(self.place(kernel)).bytes <= room
 
 
-def _constants(axis: GridAxis) -> tuple[int, int, int] | None:
+def constants(axis: GridAxis) -> tuple[int, int, int] | None:
     """Start, stop and step, where they are numbers."""
     found = [constant(x) for x in (axis.start, axis.stop, axis.step)]
     start, stop, step = (None if n is None else int(n) for n in found)

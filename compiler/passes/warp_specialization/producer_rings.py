@@ -84,7 +84,8 @@ class ProducerRings:
         self._early = early
         self.loop, self.stages, self.taken, self.cluster = loop, stages, taken, cluster
         self.async_dots = deferred(loop)
-        self.body = _with_waits(loop, self.async_dots)
+        by_threads = [s for a, _ in loads for s in a.loads if s.out.type.layout is not None]
+        self.body = _sunk(_with_waits(loop, self.async_dots), by_threads)
         self.phase, self.freed = self._var("phase"), self._var("freed")
         self.groups = self._groups(loads)
 
@@ -138,13 +139,14 @@ class ProducerRings:
         scalars: dict[Var, Expr],
     ) -> tuple[list[Stmt], dict[ins.Load, Region]]:
         """The regions that loads read, and before them the scalars of which these are made."""
-        starts = [a.start for load in loads for a in load.region.axes]
-        needs, uses = clone_body(own, self.taken, scalars=scalars, outputs=starts)
+        places = [e for load in loads for e in load.region.subscripts]
+        needs, uses = clone_body(own, self.taken, scalars=scalars, outputs=places)
         found = (simplify(u) for u in uses if not isinstance(u, Value))
         sources: dict[ins.Load, Region] = {}
         for load in loads:
-            axes = tuple(replace(a, start=next(found)) for a in load.region.axes)
-            sources[load] = Region(load.region.memory, axes)
+            sources[load] = load.region.with_subscripts(
+                [next(found) for _ in load.region.subscripts]
+            )
         return list(needs), sources
 
     def early_ids(self, copies: ins.For) -> Body:
@@ -284,6 +286,31 @@ def _with_waits(loop: ins.For, async_dots: tuple[ins.Dot, ...]) -> Body:
         )
         body.insert(next(reads, len(body)), load)
     return tuple(body)
+
+
+def _sunk(body: Body, loads: Iterable[ins.Load]) -> Body:
+    """The body with the loads of threads after the last wait that comes before their readers.
+
+    Over a product that is waited for they would take registers for nothing.
+    """
+    found = list(body)
+    for load in loads:
+        at = found.index(load)
+        reads = (
+            i
+            for i, s in enumerate(found)
+            if load.out in {v for t in walk((s,)) for v in operands(t)}
+        )
+        first = next(reads, at)
+        waits = [i for i in range(at, first) if _ends_products(found[i])]
+        if waits:
+            found.insert(waits[-1] + 1, load)
+            del found[at]
+    return tuple(found)
+
+
+def _ends_products(stmt: Stmt) -> bool:
+    return isinstance(stmt, ins.WaitDots) and not stmt.pending
 
 
 def _is_wait(stmt: Stmt) -> bool:

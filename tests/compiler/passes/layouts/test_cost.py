@@ -74,3 +74,20 @@ def test_a_run_of_elements_is_a_power_of_two() -> None:
             assert extent % run == 0
             assert run * bits <= 128
             blocked((extent,), 32, run)
+
+
+def test_fragments_in_shared_memory_are_read_by_matrices_in_either_order() -> None:
+    """`ldmatrix` gives a lane 16 bytes, whether the contiguous axis is that of its pairs or not."""
+    rows, columns = (
+        parse_layout(text)
+        for text in (
+            "local(8, 8).spatial(8, 4).local(1, 2)",
+            "local(8, 8).column_spatial(4, 8).local(2, 1)",
+        )
+    )
+    across = parse_layout("spatial(1, 8).local(64, 8).spatial(4, 1).local(1, 1)")
+    assert cost.is_fragments(rows, 16)
+    assert cost.is_fragments(columns, 16)
+    assert not cost.is_fragments(columns, 8)
+    prices = [cost.loaded(x, 16, 1, 32, staged=True) for x in (rows, columns)]
+    assert prices[0] == prices[1] < cost.loaded(across, 16, 0, 32, staged=True)

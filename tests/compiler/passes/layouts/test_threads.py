@@ -53,3 +53,32 @@ def test_each_warp_has_whole_fragments_of_both_packed_operands() -> None:
     prices = Prices(find_regions(kernel(WEIGHTS)), TARGET, 128)
     (ways,) = prices.plans.values()
     assert {way.share for way in ways} == {(1, 4), (2, 2)}  # with (4, 1) a warp has 8 rows
+
+
+CHAIN = """
+kernel f[L](@q: in f16[PARTS, 8, 64], @k: in f16[L, 64], @y: out f32[PARTS, 8, 64]) {
+  %q = load @q[0 : +PARTS!, 0 : +8!, 0 : +64!] : f16[PARTS, 8, 64]
+  %zero = full f32(0.0) : f32[PARTS, 8, 64]
+  %sum = for l in range(0, L, ROWS) carry (%acc : f32[PARTS, 8, 64] = %zero) {
+    %rows = load @k[l : +ROWS, 0 : +64!] : f16[ROWS, 64]
+    %keys = reshape %rows : f16[PARTS, 16, 64]
+    %turned = transpose %keys, axes=(0, 2, 1) : f16[PARTS, 64, 16]
+    %scores = dot %q, %turned : f32[PARTS, 8, 16]
+    %p = cast %scores : f16[PARTS, 8, 16]
+    %next = dot %p, %keys, acc=%acc : f32[PARTS, 8, 64]
+    yield %next
+  }
+  store @y[0 : +PARTS!, 0 : +8!, 0 : +64!], %sum
+}
+"""
+
+
+def test_products_in_a_chain_have_a_warp_for_each_of_their_parts() -> None:
+    """Rows fewer than an atom's are padded, so they are a warp's all the same."""
+    warps = [
+        thread_counts(
+            kernel(CHAIN.replace("PARTS", str(n)).replace("ROWS", str(16 * n))), TARGET, None
+        )
+        for n in (1, 2, 4)
+    ]
+    assert warps == [[32], [64], [128]]
