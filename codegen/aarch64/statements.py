@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks import floats
@@ -14,13 +16,13 @@ from dslc.codegen.aarch64.memory.accesses import check as in_bounds
 from dslc.codegen.aarch64.memory.accesses import span
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import nest
-from dslc.codegen.aarch64.memory.transfer import places, store_lanes
+from dslc.codegen.aarch64.memory.transfer import places, store_lanes, to_general
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.nests import Span, lanes_for
 from dslc.codegen.chunks.regions import Inside, region_at, unproved
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant
@@ -42,14 +44,12 @@ def store(e: Emission, i: ins.Store) -> None:
         if bounded:
             guarded.append(k)
         if not axis.dropped:
-            spans.append(span(e, axis, i.region.memory.shape[k]) if bounded else None)
+            spans.append(span(e, axis, i.region.extent(k)) if bounded else None)
 
     def chunk(at: At) -> None:
         where = region_at(i.region, at)
         facts = [
-            Inside(
-                where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.memory.shape[k]
-            )
+            Inside(where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.extent(k))
             for k in guarded
         ]
         e.inside += facts
@@ -62,8 +62,21 @@ def store(e: Emission, i: ins.Store) -> None:
             e.marks.end()
         del e.inside[len(e.inside) - len(facts) :]
 
-    nest(e, shape, _lanes(shape), chunk, spans, unroll=held)
+    if i.where is None:
+        nest(e, shape, _lanes(shape), chunk, spans, unroll=held)
+    else:
+        held = held or in_registers(e, i.where)
+        nest(e, shape, 1, partial(_masked, e, i.where, chunk), spans, unroll=held)
     changed(e, i.region.memory)
+
+
+def _masked(e: Emission, where: Value, chunk: Callable[[At], None], at: At) -> None:
+    """One element, where its mask holds."""
+    skip = e.s.label("masked")
+    e.s.branch("cbz {0}, @", skip, to_general(e, e.pull(where, at), BOOL))
+    with e.branch():
+        chunk(at)
+    e.s.put(skip)
 
 
 def _product(e: Emission, value: Value) -> str | None:

@@ -62,7 +62,7 @@ def unproved(region: Region, where: At, facts: Iterable[Inside]) -> list[int]:
     return [
         k
         for k, axis in enumerate(region.axes)
-        if axis.checked and not _is_inside(where, k, region.memory.shape[k], known)
+        if axis.checked and not _is_inside(where, k, region.extent(k), known)
     ]
 
 

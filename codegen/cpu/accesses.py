@@ -47,7 +47,7 @@ def bounds(e: Emission, region: Region, where: At) -> tuple[Operand | None, Oper
     condition: Operand | None = None
     within: Operand | None = None
     for k in unproved(region, where, e.inside):
-        extent = region.memory.shape[k]
+        extent = region.extent(k)
         distances = [lane[k] for lane in where.lanes]
         if len(set(distances)) == 1:
             found = _inside(e, where.base[k] + Linear(constant=distances[0]), extent)
@@ -90,16 +90,24 @@ def _compared(e: Emission, base: Linear, distances: list[int], left: ex.Expr) ->
     return b.binary("and", below, b.binary("ge", lanes, bound(to_expr(-base))))
 
 
-def store_chunk(e: Emission, region: Region, at: At, x: Operand, *, stream: bool = False) -> None:
-    """A chunk of a tile to its place in a region; what is out of bounds is dropped."""
-    where = region_at(region, at)
+def store_chunk(
+    e: Emission,
+    region: Region,
+    at: At,
+    x: Operand,
+    where: Operand | None = None,
+    *,
+    stream: bool = False,
+) -> None:
+    """A chunk of a tile to its place in a region; what a mask or the bounds exclude is dropped."""
+    there = region_at(region, at)
     array: Array = e.memories[region.memory]
-    condition, within = bounds(e, region, where)
+    condition, within = bounds(e, region, there)
+    mask = both(e, both(e, where, within), condition, at.count)
     if array.compact:
-        store_bits(e, array, where, x, both(e, within, condition, at.count))
+        store_bits(e, array, there, x, mask)
         return
-    mask = both(e, within, condition, at.count)
-    store_lanes(e, array, where, x, mask, stream=stream)
+    store_lanes(e, array, there, x, mask, stream=stream)
 
 
 def span(e: Emission, axis: AxisSlice, extent: ex.Expr) -> tuple[ex.Expr, ex.Expr]:

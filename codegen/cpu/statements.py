@@ -59,19 +59,19 @@ def store(e: Emission, i: ins.Store) -> None:
         if bounded:
             guarded.append(k)
         if not axis.dropped:
-            spans.append(span(e, axis, i.region.memory.shape[k]) if bounded else None)
+            spans.append(span(e, axis, i.region.extent(k)) if bounded else None)
 
     def chunk(at: At, stream: Operand | None = None) -> None:
         where = region_at(i.region, at)
         facts = [
-            Inside(
-                where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.memory.shape[k]
-            )
+            Inside(where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.extent(k))
             for k in guarded
         ]
         e.inside += facts
         x = e.pull(i.x, at)
-        if stream is None:
+        if i.where is not None:
+            store_chunk(e, i.region, at, x, e.pull(i.where, at))
+        elif stream is None:
             store_chunk(e, i.region, at, x)
         else:
             streamed = partial(store_chunk, e, i.region, at, x, stream=True)

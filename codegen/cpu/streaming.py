@@ -49,7 +49,12 @@ def written_once(kernel: Kernel) -> frozenset[Memory]:
 def may_stream(e: Emission, i: ins.Store, lanes: int) -> bool:
     """Whether a store writes long rows of whole lines, of a tile whose chunks may begin anywhere."""
     memory, shape = i.region.memory, i.x.type.shape
-    if memory not in e.written_once or not shape or shape[-1] < _FEWEST * lanes:
+    if (
+        i.where is not None
+        or memory not in e.written_once
+        or not shape
+        or shape[-1] < _FEWEST * lanes
+    ):
         return False
     array, last = e.memories[memory], i.region.axes[-1]
     if array.compact or last.dropped or last.step != 1 or last.limit is not None:

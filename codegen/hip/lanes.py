@@ -42,7 +42,7 @@ class Lanes:
         most = str(_MOST_BYTES)
         if self._ends_with_tensor():
             a, memory = self.region.axes[0], self.region.memory
-            left = f"(int)({self.e.scalar(memory.shape[0])} - {self.e.scalar(a.start)})"
+            left = f"(int)({self.e.scalar(self.region.extent(0))} - {self.e.scalar(a.start)})"
             size = memory_bits(memory.dtype) // 8
             each = f"(int)({self.e.scalar(strides(memory)[0])}) * {size}"
             most = f"buffer_bytes({left}, {a.size * a.step}, {each})"
@@ -153,7 +153,7 @@ class Lanes:
             index = add(self.e.scalar(a.start), f"({own})" if own != "0" else "0") or "0"
             if not self.e.not_negative(a.start):
                 parts.append(f"({index}) >= 0")
-            parts.append(f"{index} < {self.e.scalar(self.region.memory.shape[axis])}")
+            parts.append(f"{index} < {self.e.scalar(self.region.extent(axis))}")
         return " && ".join(parts)
 
 

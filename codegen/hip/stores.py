@@ -50,6 +50,7 @@ def _rounded_where_stored(kernel: Kernel) -> Mapping[Stmt, ins.Cast]:
                     and out.type.layout == source.type.layout
                     and out.type.layout.locals >= _MANY
                     and any(a.is_guarded for a in following.region.axes)
+                    and following.where is None
                 ):
                     casts[following] = one
 

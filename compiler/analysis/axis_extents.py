@@ -128,6 +128,9 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
     match stmt:
         case ins.Store(region=region, x=x):
             _store(region.memory, stmt, classes, known)
+            if stmt.where is not None:
+                for k in range(x.type.rank):
+                    classes.join((x, k), (stmt.where, k))
         case ins.For() | ins.While() | ins.If():
             pass
         case _ if isinstance(stmt, _SOURCES):

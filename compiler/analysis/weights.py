@@ -57,8 +57,11 @@ def is_open(memory: Memory) -> bool:
 
 def _weights(kernel: Kernel) -> set[Memory]:
     readers = users(kernel.body)
-    loads = (s for s in walk(kernel.body) if isinstance(s, ins.Load))
-    return {load.region.memory for load in loads if _becomes_operand(load.out, readers)}
+    loads = [s for s in walk(kernel.body) if isinstance(s, ins.Load)]
+    # A slice that ends within the tensor ends within a block of its packed storage.
+    ended = {r.memory for s in loads for r in (s.region,) if any(a.end is not None for a in r.axes)}
+    weights = {load.region.memory for load in loads if _becomes_operand(load.out, readers)}
+    return weights - ended
 
 
 def _becomes_operand(loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:

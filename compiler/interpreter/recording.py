@@ -15,7 +15,7 @@ from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import decode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
-from dslc.compiler.interpreter.windows import compile_indexed, compile_window
+from dslc.compiler.interpreter.windows import compile_indexed, compile_masked
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
@@ -114,7 +114,7 @@ def recorded(scope: Scope, i: ins.Instruction, step: Step) -> Step:
         windows = (
             compile_indexed(scope, i.region, i.ids, i.axis, site)
             if isinstance(i, ins.Scatter)
-            else compile_window(scope, i.region, site)
+            else compile_masked(scope, i.region, getattr(i, "where", None), site)
         )
     out = getattr(i, "out", None)
 

@@ -63,12 +63,55 @@ class Window:
             i if isinstance(i, int) else i.start + i.step * int(next(rest)) for i in self.index
         )
 
+    def masked(self, mask: Array) -> Window:
+        """What is left where a mask of the tile's shape holds; `index` has no arrays yet."""
+        kept = np.asarray(mask if self.inner is None else mask[self.inner])
+        if self.empty or kept.all():
+            return self
+        if not kept.any():
+            return Window(self.index, self.inner, self.shape, empty=True)
+        at = np.nonzero(kept)
+        inner = at
+        if self.inner is not None:
+            inner = tuple(n + s.start for n, s in zip(at, self.inner, strict=True))
+        rest = iter(at)
+        index = tuple(
+            np.full(at[0].shape, i) if isinstance(i, int) else i.start + i.step * next(rest)
+            for i in self.index
+        )
+        return Window(index, inner, self.shape)
+
 
 Windows: TypeAlias = Callable[[Frame, tuple[int, ...]], Window]
 
 
+def compile_masked(scope: Scope, region: Region, where: Value | None, site: Site) -> Windows:
+    """The window of a region, of which the elements are left where the mask `where` holds."""
+    windows = compile_window(scope, region, site)
+    if where is None:
+        return windows
+    slot = scope.slot(where)
+    return lambda f, extents: windows(f, extents).masked(np.asarray(f[slot]))
+
+
 def compile_window(scope: Scope, region: Region, site: Site) -> Windows:
     """The window of a region as a function of the frame and of the memory's shape."""
+    ended = [n for n, a in enumerate(region.axes) if a.end is not None]
+    whole = _compile_window(scope, region, site)
+    if not ended:
+        return whole
+    ends_of = compile_scalars(scope, [e for a in region.axes if (e := a.end) is not None])
+
+    def window(f: Frame, extents: tuple[int, ...]) -> Window:
+        shorter = list(extents)
+        for n, end in zip(ended, ends_of(f), strict=True):
+            shorter[n] = min(shorter[n], end)
+        return whole(f, tuple(shorter))
+
+    return window
+
+
+def _compile_window(scope: Scope, region: Region, site: Site) -> Windows:
     starts_of = compile_scalars(scope, [a.start for a in region.axes])
     axes, shape = region.axes, region.shape
     spans = tuple((a.size - 1) * a.step + 1 if a.size else 0 for a in axes)
@@ -136,6 +179,8 @@ def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: S
     elements are out of bounds, they list the others one by one, and `inner` is a mask over the tile.
     """
     starts_of = compile_scalars(scope, [a.start for a in region.axes])
+    ended = [n for n, a in enumerate(region.axes) if a.end is not None]
+    ends_of = compile_scalars(scope, [e for a in region.axes if (e := a.end) is not None])
     slot, rank = scope.slot(ids), len(ids.type.shape)
     kept = [n for n, a in enumerate(region.axes) if n == axis or not a.dropped]
     total = sum(rank if n == axis else 1 for n in kept)
@@ -151,10 +196,11 @@ def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: S
     def window(f: Frame, extents: tuple[int, ...]) -> Window:
         index: list[Any] = []
         mask = np.ones((1,) * total, np.bool_)
+        ends = {n: min(end, extents[n]) for n, end in zip(ended, ends_of(f), strict=True)}
         for n, (start, extent) in enumerate(zip(starts_of(f), extents, strict=True)):
             wanted = np.asarray(f[slot], np.int64) + start if n == axis else ranges[n] + start
             at = placed(wanted, n) if n in kept else wanted.reshape((1,) * total)
-            legal = (at >= 0) & (at < extent)
+            legal = (at >= 0) & (at < ends.get(n, extent))
             if n != axis:
                 own = at < start + region.axes[n].count * region.axes[n].step
                 if not region.axes[n].checked and not (legal | ~own).all():

@@ -29,6 +29,7 @@ class Alloc:
 class Load:
     """A tile from memory; out of bounds (on checked axes) gives `other`, or 0.
 
+    So do the elements for which `where`, bools of the tile's shape, does not hold: they are not read.
     With a `rank` it is read from the shared memory of the block of that number in the cluster.
     """
 
@@ -36,15 +37,20 @@ class Load:
     region: Region
     other: Expr | None = None
     rank: Expr | None = None
+    where: Value | None = None
     loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """A tile to memory; out of bounds (on checked axes) is dropped."""
+    """A tile to memory; out of bounds (on checked axes) is dropped.
+
+    So are the elements for which `where`, bools of the tile's shape, does not hold.
+    """
 
     region: Region
     x: Value
+    where: Value | None = None
     loc: Loc | None = _loc()
 
 

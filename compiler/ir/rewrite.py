@@ -26,7 +26,7 @@ from dslc.compiler.ir.traverse import (
     walk,
 )
 from dslc.compiler.ir.unchanged import each, kept, replaced
-from dslc.compiler.ir.values import Memory, Region, Value
+from dslc.compiler.ir.values import AxisSlice, Memory, Region, Value
 
 
 class Rewriter:
@@ -69,8 +69,13 @@ class Rewriter:
 
     def region(self, region: Region) -> Region:
         """A region where it is accessed."""
-        axes = each(region.axes, lambda a: replaced(a, start=self.expr(a.start)))
+        axes = each(region.axes, self.axis)
         return replaced(region, memory=self.memory(region.memory), axes=axes)
+
+    def axis(self, axis: AxisSlice) -> AxisSlice:
+        """What an access takes of an axis."""
+        end = None if axis.end is None else self.expr(axis.end)
+        return replaced(axis, start=self.expr(axis.start), end=end)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """What stands in place of a statement."""

@@ -292,4 +292,4 @@ def _instruction_uses(stmt: Instruction) -> Iterator[Use]:
             case Part.VALUES | Part.MIXED:
                 yield from value
             case Part.REGION:
-                yield from (a.start for a in value.axes)
+                yield from value.subscripts

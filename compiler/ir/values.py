@@ -6,12 +6,13 @@ Values and memories are compared by identity: two loads of the same region are t
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import DType
-from dslc.compiler.ir.expr import Expr
+from dslc.compiler.ir.expr import Binary, Expr
 
 if TYPE_CHECKING:
     from dslc.compiler.layout import Layout
@@ -101,7 +102,8 @@ class AxisSlice:
 
     `checked` says that the slice may reach out of bounds: the bounds pass clears it where it is
     proved not to. A `dropped` axis (an integer index) has size 1 and is not in the tile's shape.
-    Elements from `limit` on are padding: they are out of bounds wherever the memory ends.
+    Elements from `limit` on are padding: they are out of bounds wherever the memory ends. What lies at
+    `end` of the memory and after it is out of bounds as well; such a slice is checked.
     """
 
     start: Expr
@@ -110,6 +112,7 @@ class AxisSlice:
     dropped: bool = False
     checked: bool = True
     limit: int | None = None
+    end: Expr | None = None
 
     @property
     def count(self) -> int:
@@ -133,3 +136,24 @@ class Region:
     def shape(self) -> tuple[int, ...]:
         """The shape of the tile that it holds."""
         return tuple(a.size for a in self.axes if not a.dropped)
+
+    @property
+    def subscripts(self) -> tuple[Expr, ...]:
+        """The scalars that say where it lies: the starts of its axes, then the ends that there are."""
+        ends = (a.end for a in self.axes if a.end is not None)
+        return (*(a.start for a in self.axes), *ends)
+
+    def with_subscripts(self, exprs: Iterable[Expr]) -> Region:
+        """The region with other `subscripts`, in their order."""
+        given = iter(exprs)
+        starts = [next(given) for _ in self.axes]
+        axes = (
+            replace(a, start=s, end=None if a.end is None else next(given))
+            for a, s in zip(self.axes, starts, strict=True)
+        )
+        return Region(self.memory, tuple(axes))
+
+    def extent(self, axis: int) -> Expr:
+        """Where an axis of the memory ends for this access: at its extent, or at the slice's `end`."""
+        whole, end = self.memory.shape[axis], self.axes[axis].end
+        return whole if end is None else Binary("min", end, whole, whole.dtype)

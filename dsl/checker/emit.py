@@ -132,8 +132,10 @@ class Emitter:
 
     # Memory
 
-    def load(self, region: Region, other: ex.Expr | None = None) -> Value:
+    def load(
+        self, region: Region, other: ex.Expr | None = None, where: Value | None = None
+    ) -> Value:
         """The tile of a region."""
         out = self.value(region.memory.dtype, region.shape)
-        self.emit(ins.Load(out, region, other, loc=self.loc))
+        self.emit(ins.Load(out, region, other, where=where, loc=self.loc))
         return out

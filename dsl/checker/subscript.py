@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dslc.checker.arithmetic import as_dtype
 from dslc.checker.context import Context
 from dslc.checker.failure import fail, needs_dims
-from dslc.checker.items import Item, describe, is_scalar, shape_text
+from dslc.checker.items import Builtin, Item, describe, is_scalar, shape_text
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
@@ -147,7 +147,7 @@ def _slice(
     start = ex.index(0) if node.start is None else index(evaluate(node.start), node.start.loc)
     if node.stop is None and open_size is not None:
         return AxisSlice(start, open_size, step)
-    stop = memory.shape[axis] if node.stop is None else index(evaluate(node.stop), node.stop.loc)
+    stop, end = _stops(c, memory.shape[axis], start, node.stop, evaluate)
     length = _length(c, start, stop, node.loc)
     size = -(-length // step)
     if size < 1:
@@ -157,7 +157,43 @@ def _slice(
             node.loc,
             hint="a slice a : b needs b greater than a",
         )
-    return AxisSlice(start, size, step)
+    return AxisSlice(start, size, step, end=end)
+
+
+def _stops(
+    c: Context, extent: ex.Expr, start: ex.Expr, node: tree.Expr | None, evaluate: Evaluate
+) -> tuple[ex.Expr, ex.Expr | None]:
+    """Where a slice stops, and where the memory ends for it: `min(i + B, last)` says both.
+
+    The stop is the one that lies at a constant distance from the start, the nearest of several.
+    """
+    if node is None:
+        return extent, None
+    stops = [index(evaluate(n), n.loc) for n in _least_of(c, node)]
+    lengths = [_known_length(c, start, stop) for stop in stops]
+    known = [n for n in lengths if n is not None]
+    if len(stops) == 1 or not known:
+        return stops[0], None
+    nearest = stops[lengths.index(min(known))]
+    others = [s for s, n in zip(stops, lengths, strict=True) if n is None and s != extent]
+    end = None
+    for other in others:
+        end = other if end is None else simplify(ex.Binary("min", end, other, INDEX))
+    return nearest, end
+
+
+def _least_of(c: Context, node: tree.Expr) -> list[tree.Expr]:
+    """The arguments of `min(x, y)`, those of a `min` among them taken apart too."""
+    if not isinstance(node, tree.Call) or not isinstance(node.function, tree.Name):
+        return [node]
+    if node.keywords or len(node.args) != 2 or c.lookup(node.function) != Builtin("min"):
+        return [node]
+    return [n for a in node.args for n in _least_of(c, a)]
+
+
+def _known_length(c: Context, start: ex.Expr, stop: ex.Expr) -> int | None:
+    known = c.known(to_expr(linear(ex.Binary("sub", stop, start, INDEX))))
+    return known if isinstance(known, int) else None
 
 
 def _length(c: Context, start: ex.Expr, stop: ex.Expr, loc: Loc) -> int:
@@ -174,7 +210,8 @@ def _length(c: Context, start: ex.Expr, stop: ex.Expr, loc: Loc) -> int:
         "DSL0204",
         "the length of this slice is not known at compile time",
         loc,
-        hint="write t[i : i + BM] with a constant BM and a name for i",
+        hint="write t[i : i + BM] with a constant BM and a name for i; "
+        "t[i : min(i + BM, n)] where it may end before",
     )
 
 
@@ -214,9 +251,11 @@ def check_updatable(memory: Memory, loc: Loc) -> None:
         )
 
 
-def read(c: Context, found: Access, other: ex.Expr | None = None) -> Item:
-    """Load a region; a rank-0 result is a scalar."""
-    tile = c.emit.load(found.region, other)
+def read(
+    c: Context, found: Access, other: ex.Expr | None = None, where: Value | None = None
+) -> Item:
+    """Load a region; a rank-0 result is a scalar. `where` has the shape of the region."""
+    tile = c.emit.load(found.region, other, where)
     tile = c.emit.reshape(tile, found.shape)
     return ex.Read(tile) if not tile.type.shape else tile
 

@@ -20,6 +20,7 @@ from dslc.cli.session import ExitCode, Session, session_options
 
 # name -> what it does, in the order of the help page; the command is `command` in a file of its name
 COMMANDS = {
+    "new": "Begin a kernel, with its test and package.",
     "check": "Find the errors of files without building them.",
     "fmt": "Write files in one form.",
     "stubs": "Write a stub by which type checkers know a file's kernels.",
@@ -50,7 +51,7 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 _AUTHORING = frozenset(
-    {"debug", "fmt", "lsp", "report", "stubs"}
+    {"debug", "fmt", "lsp", "new", "report", "stubs"}
 )  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """

@@ -66,7 +66,7 @@ from dslc.lang.explicit import (
     wait,
 )
 from dslc.lang.layouts import broadcast, concat, reduce, reshape
-from dslc.lang.memory import atomic_add, buffer, gather, load, scatter
+from dslc.lang.memory import atomic_add, buffer, gather, load, scatter, store
 from dslc.lang.reductions import (
     all,
     any,
@@ -181,6 +181,7 @@ __all__ = [
     "sqrt",
     "squeeze",
     "static",
+    "store",
     "strides",
     "sum",
     "swizzle",

@@ -12,8 +12,19 @@ from dslc.lang.stub import in_kernel
 
 
 @in_kernel
-def load(region: Any, other: Any = 0, *, layout: Any = None) -> Any:
-    """The tile of a region, with `other` where the region is out of bounds."""
+def load(region: Any, other: Any = 0, where: Any = None, *, layout: Any = None) -> Any:
+    """The tile of a region, with `other` where it is out of bounds or the mask `where` is False.
+
+    The mask is a tile of bools that broadcasts to the region, or one bool.
+    """
+
+
+@in_kernel
+def store(region: Any, x: Any, where: Any = None) -> None:
+    """`region = x` where the mask `where` holds; other elements stay as they are.
+
+    The mask is a tile of bools that broadcasts to the region, or one bool.
+    """
 
 
 @in_kernel

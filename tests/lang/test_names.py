@@ -63,6 +63,7 @@ TABLE = [
     "load",
     "gather",
     "scatter",
+    "store",
     "atomic_add",
     "dim",
     "cdiv",

@@ -20,6 +20,7 @@ from dslc.compiler.ir import AxisSlice, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.index_arithmetic import largest
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -46,7 +47,9 @@ def check(e: Emission, region: Region, where: At, unsure: list[int]) -> Reg:
         least = min(lane[k] for lane in where.lanes)
         most = max(lane[k] for lane in where.lanes)
         first = to_expr(where.base[k] + Linear(constant=least))
-        extent = region.memory.shape[k]
+        extent = region.extent(k)
+        if region.axes[k].end is not None:
+            extent = largest(extent, 0)
         # As unsigned numbers: what is negative is above every extent.
         lowest = e.integer(first)
         inside = e.s.x("cmp {1}, {2}\n\tcset {0}, lo", lowest, e.integer(extent))

@@ -46,12 +46,17 @@ def load(e: Emission, stmt: ins.Load) -> None:
 
 def store(e: Emission, stmt: ins.Store) -> None:
     """A tile into a slice."""
-    part = _part(e, stmt, stmt.region)
+    part = _part(e, stmt, stmt.region) if stmt.where is None else None
     if part is not None:
         fill(e, stmt.x, part)
         return
     with _elements(e, stmt.x.type.shape, 1) as at:
         place, inside = _place(e, stmt, stmt.region, at)
+        if stmt.where is not None:
+            held = e.pull(stmt.where, at, 1)
+            inside = (
+                held if inside is None else e.out.op(f"arith.andi {inside}, {held} : i1", "inside")
+            )
         with _only(e, inside):
             _write(e, stmt.region, place, e.pull(stmt.x, at, 1), 1)
 

@@ -81,7 +81,7 @@ class Access:
             if not a.checked:
                 continue
             at = self.coordinate(axis)
-            extent = self.e.scalar(self.memory.shape[axis])
+            extent = self.e.scalar(self.region.extent(axis))
             if not self.e.not_negative(a.start):
                 parts.append(f"({at}) >= 0")
             parts.append(f"{at} < {extent}")
@@ -176,6 +176,8 @@ def proved_run(e: Emission, region: Region, width: int) -> int:
             width = gcd(width, multiple(e, stride))
     if last.checked:
         width = gcd(width, multiple(e, memory.shape[-1]))
+    if last.end is not None:
+        width = gcd(width, multiple(e, last.end))
     return gcd(width, last.count)
 
 
@@ -259,14 +261,30 @@ def store(e: Emission, s: ins.Store) -> None:
     tile = e.tile(s.x)
     target = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)
+    mask = None if s.where is None else e.tile(s.where)
     with e.exchanging(target.memory), loops(e.out, target.runs):
         inside = " && ".join(p for p in (once, target.inside()) if p)
-        if inside:
+        if mask is not None:
+            with e.out.block(f"if ({inside})" if inside else ""):
+                store_masked(e, target, tile, mask)
+        elif inside:
             with e.out.block(f"if ({inside})"):
                 store_chunk(e, target, tile)
         else:
             store_chunk(e, target, tile)
     announce(e, s.region.memory)
+
+
+def store_masked(e: Emission, found: Access, tile: Tile, mask: Tile) -> None:
+    """A chunk as a whole where its mask holds for all of it, else its elements one by one."""
+    element = found.runs.element
+    held = [mask.read(add(element, str(j))) for j in range(found.width)]
+    with e.out.block(f"if ({' && '.join(held)})"):
+        store_chunk(e, found, tile)
+    if found.width > 1:
+        with e.out.block("else"):
+            for j, one in enumerate(held):
+                e.out.line(f"if ({one}) {element_store(e, found, tile, j)}")
 
 
 def announce(e: Emission, memory: Memory) -> None:
@@ -301,9 +319,14 @@ def store_chunk(e: Emission, found: Access, tile: Tile) -> None:
             e.out.line(f"store_{size}({to}, &{tile.name}[({element}) * {bits} / 32]);")
         return
     for j in range(found.width):
-        i = add(element, str(j))
-        raw = code(tile, i)
-        e.out.line(f"({to})[{j}] = ({memory_type(dtype)}){raw};")
+        e.out.line(element_store(e, found, tile, j))
+
+
+def element_store(e: Emission, found: Access, tile: Tile, j: int) -> str:
+    """The statement that stores element j of a chunk."""
+    to = f"{pointer(e, found.memory)} + {found.address()}"
+    raw = code(tile, add(found.runs.element, str(j)))
+    return f"({to})[{j}] = ({memory_type(found.memory.dtype)}){raw};"
 
 
 def code(tile: Tile, i: str) -> str:

@@ -62,7 +62,7 @@ def _gather_address(
             if a.checked:
                 if not e.not_negative(a.start):
                     inside.append(f"({at}) >= 0")
-                inside.append(f"({at}) < {e.scalar(region.memory.shape[k])}")
+                inside.append(f"({at}) < {e.scalar(region.extent(k))}")
         stride = e.scalar(strides(region.memory)[k])
         parts.append(f"(long long)({at}) * {stride}" if stride != "1" else f"({at})")
     return " + ".join(parts) or "0", " && ".join(inside)

@@ -39,7 +39,8 @@ def store(e: Emission, s: ins.Store) -> None:
     tile, region, bits = e.tile(s.x), s.region, s.region.memory.dtype.bits
     last = region.axes[-1]
     run = 1
-    if not last.dropped and last.step == 1:
+    mask = None if s.where is None else e.tile(s.where)
+    if mask is None and not last.dropped and last.step == 1:
         run = fastest_run(tile.layout, tile_axis(region, len(region.axes) - 1))
     whole = proved_run(e, region, run)
     while whole * bits > 8 * MAX_BYTES and whole % 2 == 0 and whole // 2 * bits % 8 == 0:
@@ -50,7 +51,8 @@ def store(e: Emission, s: ins.Store) -> None:
     once = first_copy(tile.layout)
     with loops(e.out, target.runs):
         axes = len(region.axes) if in_bytes else len(region.axes) - 1
-        inside = " && ".join(p for p in (once, target.inside(axes)) if p)
+        held = "" if mask is None else mask.read(target.runs.element)
+        inside = " && ".join(p for p in (once, target.inside(axes), held) if p)
         with e.out.block(f"if ({inside})" if inside else ""):
             if in_bytes:
                 _store_bytes(e, target, tile)
@@ -84,7 +86,7 @@ def _store_bits(e: Emission, found: Access, tile: Tile) -> None:
         high = f"imin<long long>({high}, {axis.limit} - ({found.inside_tile(number)}))"
     if axis.checked:
         at = found.coordinate(number)
-        extent = e.scalar(found.memory.shape[-1])
+        extent = e.scalar(found.region.extent(number))
         high = f"imin<long long>({high}, (long long){extent} - ({at}))"
         if not e.not_negative(axis.start):
             low = f"imax<long long>(0, -(long long)({at}))"

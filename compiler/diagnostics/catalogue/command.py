@@ -87,6 +87,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  dslc tune --import gemm.tile\n"
         "Right:  dslc tune --export tuned.json     then elsewhere     dslc tune --import tuned.json",
     ),
+    "DSL0923": (
+        "A kernel cannot begin here",
+        "`dslc new NAME` writes a folder with NAME.tile, its test and NAME.toml. The name becomes "
+        "that of the kernel, so it is one of the language, and files that are there are left alone.\n\n"
+        "Wrong:  dslc new scaled-rows\n"
+        "Right:  dslc new scaled_rows",
+    ),
     "DSL0950": (
         "This machine has no code generator here",
         "The target is known but this version of dslc cannot generate code for it. `dslc targets` "
@@ -133,5 +140,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "What a cluster's workers compile must be what this process would: they need the same dslc, "
         "and the same compilers for the targets. `dslc doctor` on both says what they have.\n\n"
         "Right:  pip install 'dslc[cuda]==0.1.0'     # on every machine, in one version",
+    ),
+    "DSL0957": (
+        "A compiler does not come to its end",
+        "The machine's own compiler or assembler was stopped after minutes. Texts of very large tiles, "
+        "or of loops with many iterations written out, take them long, and so does a machine that has "
+        "much else to do.\n\n"
+        "Wrong:  tune BM = 4096     with     unroll=64\n"
+        "Right:  tune BM = 64 | 128",
     ),
 }

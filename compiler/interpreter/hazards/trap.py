@@ -15,7 +15,7 @@ import numpy as np
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step, Trap
-from dslc.compiler.interpreter.windows import compile_indexed, compile_window
+from dslc.compiler.interpreter.windows import compile_indexed, compile_masked
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 
@@ -102,7 +102,7 @@ def _stored(scope: Scope, i: Any, step: Step, slot: int, trap: Trap) -> Step:
     if isinstance(i, ins.Scatter):
         windows = compile_indexed(scope, i.region, i.ids, i.axis, site)
     else:
-        windows = compile_window(scope, i.region, site)
+        windows = compile_masked(scope, i.region, getattr(i, "where", None), site)
     x, place = scope.slot(i.x), scope.slot(memory)
     is_private = memory in scope.private
 

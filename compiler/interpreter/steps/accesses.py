@@ -15,7 +15,12 @@ from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
 from dslc.compiler.interpreter.tensors import Tensor, add_codes
 from dslc.compiler.interpreter.turn import Turn
-from dslc.compiler.interpreter.windows import Windows, compile_indexed, compile_window
+from dslc.compiler.interpreter.windows import (
+    Windows,
+    compile_indexed,
+    compile_masked,
+    compile_window,
+)
 from dslc.compiler.ir import Place, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic import elements
@@ -24,8 +29,10 @@ from dslc.compiler.ir.arithmetic import elements
 def load(scope: Scope, i: ins.Load) -> Step:
     """A tile from memory, `other` out of bounds."""
     site = scope.site("the read", i.loc, i.out.type.layout)
-    windows = compile_window(scope, i.region, site)
+    windows = compile_masked(scope, i.region, i.where, site)
     step = _reader(scope, i, windows, site)
+    if i.where is not None:
+        return poison.guard(scope, [i.where], i.loc, step)
     if i.out.type.layout is not None or i.region.memory.place is not Place.SHARED:
         return step
     slot, memory = scope.hold(i.out), scope.slot(i.region.memory)
@@ -72,8 +79,9 @@ def _reader(scope: Scope, i: ins.Load | ins.Gather, windows: Windows, site: Site
 def store(scope: Scope, i: ins.Store) -> Step:
     """A tile to memory; out of bounds is dropped."""
     site = scope.site("the write", i.loc, i.x.type.layout, once=True)
-    windows = compile_window(scope, i.region, site)
-    return _writer(scope, [i.x], i, windows, site)
+    windows = compile_masked(scope, i.region, i.where, site)
+    xs = [i.x] if i.where is None else [i.x, i.where]
+    return _writer(scope, xs, i, windows, site)
 
 
 def scatter(scope: Scope, i: ins.Scatter) -> Step:

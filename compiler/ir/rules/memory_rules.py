@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dslc.compiler.dtypes import INDEX
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rules.tile_rules import Fail, operation_dtype, same, shape_of
 from dslc.compiler.ir.values import Place, Region, Role, Value
@@ -22,6 +22,10 @@ def _region(region: Region, gathered: int | None = None) -> Fail | None:
             return "DSL0415", f"a dropped axis has size 1, not {axis.size}"
         if axis.limit is not None and (axis.dropped or not 0 <= axis.limit < axis.size):
             return "DSL0415", f"padding from {axis.limit} on is no part of {axis.size} elements"
+        if axis.end is not None and (axis.dropped or not axis.checked):
+            return "DSL0415", "a slice with an end is checked, and no axis that is dropped"
+        if axis.end is not None and axis.end.dtype != INDEX:
+            return "DSL0413", f"the end of a slice is {axis.end.dtype}, not index"
     if gathered is not None and not 0 <= gathered < len(region.axes):
         return "DSL0416", f"axis {gathered} is none of the {len(region.axes)} axes"
     if gathered is not None and region.axes[gathered].size != 1:
@@ -80,11 +84,23 @@ def _load(stmt: ins.Load) -> Fail | None:
             return "DSL0413", f"the rank is {stmt.rank.dtype}, not index"
     if stmt.other is not None and stmt.other.dtype != stmt.out.type.dtype:
         return "DSL0413", f"`other` is {stmt.other.dtype}, the tile {stmt.out.type.dtype}"
-    return _read(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.out)
+    failed = _read(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.out)
+    return failed or _mask(stmt.where, stmt.out)
+
+
+def _mask(where: Value | None, tile: Value) -> Fail | None:
+    if where is None:
+        return None
+    if where.type.dtype != BOOL:
+        return "DSL0413", f"a mask is bool, not {where.type.dtype}"
+    if where.type.shape != tile.type.shape:
+        return "DSL0412", f"the mask has shape {shape_of(where)}, the tile {shape_of(tile)}"
+    return None
 
 
 def _store(stmt: ins.Store) -> Fail | None:
-    return _written(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.x)
+    failed = _written(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.x)
+    return failed or _mask(stmt.where, stmt.x)
 
 
 def _atomic_add(stmt: ins.AtomicAdd) -> Fail | None:

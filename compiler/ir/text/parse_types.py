@@ -145,4 +145,5 @@ class TypeReader(Scope):
             size, dropped = cursor.integer(), False
             step = cursor.integer() if cursor.accept(":") else 1
         limit = cursor.integer() if cursor.accept("limit") else None
-        return AxisSlice(start, size, step, dropped, not cursor.accept("!"), limit)
+        end = self.expr() if cursor.accept("end") else None
+        return AxisSlice(start, size, step, dropped, not cursor.accept("!"), limit, end)

@@ -59,6 +59,8 @@ class ExpressionPrinter:
             text += f" : +{axis.size}" + (f" : {axis.step}" if axis.step != 1 else "")
         if axis.limit is not None:
             text += f" limit {axis.limit}"
+        if axis.end is not None:
+            text += f" end {self.expr(axis.end)}"
         return text if axis.checked else f"{text}!"
 
     def range(self, start: Expr, stop: Expr, step: Expr) -> str:

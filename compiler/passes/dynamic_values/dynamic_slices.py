@@ -99,7 +99,7 @@ class _Rows(Rewriter):
                     gathered = Value(replace(out.type, shape=shape), out.name)
                     gather = ins.Gather(gathered, rows, ids, axis, loc=stmt.loc)
                     return ins.Arange(ids), gather, ins.Reshape(out, gathered)
-            case ins.Store(region=region, x=x):
+            case ins.Store(region=region, x=x, where=None):
                 axis = self._axis(region)
                 if axis is not None:
                     ids, rows, shape = _by_rows(self._others_within(region, axis), axis)

@@ -92,6 +92,8 @@ class _Demands:
             case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
                 held = dict(plan.operands(stmt)) | {x: self.home(x) for x in plan.placed}
                 wants = {x: y for x, y in wants.items() if x not in (stmt.a, stmt.b)} | held
+        if isinstance(stmt, ins.Store) and stmt.where is not None:
+            wants[stmt.where] = wants.get(stmt.x) or self.home(stmt.x)
         out = shaping(stmt)
         if out is None or out in kept:
             return wants

@@ -176,6 +176,8 @@ def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
             return _Reason("turns add to it", touch)
         if dynamic or isinstance(touch.stmt, ins.Gather | ins.Scatter):
             return _Reason(f"where it is {word} only a core knows", touch)
+        if isinstance(touch.stmt, ins.Store) and touch.stmt.where is not None:
+            return _Reason("a mask says which of its elements are written", touch)
         if touch.writes and touch.choice:
             return _Reason("it is written in a branch or a loop of unknown iterations", touch)
         if touch.writes and any(a.step > 1 for a in touch.region.axes):

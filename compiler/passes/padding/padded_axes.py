@@ -233,9 +233,9 @@ def _relate(stmt: ins.Stmt, classes: Classes) -> None:
             if isinstance(use, Value) and isinstance(h.result, Value):
                 _join(classes, h.result, use)
     match stmt:
-        case ins.For() | ins.While() | ins.If() | ins.Load() | ins.Store():
+        case ins.For() | ins.While() | ins.If() | ins.Load():
             pass
-        case ins.AtomicAdd(out=out, x=x):
+        case ins.AtomicAdd(out=out, x=x) | ins.Store(where=out, x=x):
             if out is not None:
                 _join(classes, out, x)
         case ins.Scan(out=out, x=x) | ins.ClusterReduce(out=out, x=x):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dslc.compiler.passes.cpu.single_row import SingleRow
 from dslc.compiler.passes.cpu.weight_order import WeightOrder
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.memory.masked_accesses import MaskedAccesses
 from dslc.compiler.passes.pass_manager import Pass
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
@@ -37,6 +38,7 @@ def _passes(order: WeightOrder) -> tuple[Pass, ...]:
     """
     return (
         Simplify(),
+        MaskedAccesses(ends=True),
         SplitReduction(),
         Simplify(),
         Bounds(),

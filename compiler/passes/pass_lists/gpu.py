@@ -8,6 +8,7 @@ from __future__ import annotations
 from dslc.compiler.passes.layouts.assign_layouts import AssignLayouts
 from dslc.compiler.passes.low_bit.block_scales import BlockScales
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.memory.masked_accesses import MaskedAccesses
 from dslc.compiler.passes.memory.memory_order import MemoryOrder
 from dslc.compiler.passes.memory.memory_plan import MemoryPlan
 from dslc.compiler.passes.memory.register_limit import RegisterLimit
@@ -54,6 +55,7 @@ def gpu_passes(
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
+        MaskedAccesses(ends=True),
         SplitReduction.of(target, cluster),
         Simplify(),
         Bounds(),

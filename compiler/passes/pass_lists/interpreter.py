@@ -6,6 +6,7 @@ program = run_passes(program, interpreter_passes())
 from __future__ import annotations
 
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.memory.masked_accesses import MaskedAccesses
 from dslc.compiler.passes.memory.memory_plan import MemoryPlan
 from dslc.compiler.passes.pass_manager import Pass
 from dslc.compiler.passes.simplification.bounds import Bounds
@@ -23,6 +24,7 @@ def interpreter_passes(target: Target = INTERP) -> tuple[Pass, ...]:
     shared = target.memory("shared")
     return (
         Simplify(),
+        MaskedAccesses(ends=True, masks=True),
         SplitReduction(),
         Simplify(),
         Bounds(),

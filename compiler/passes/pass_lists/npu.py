@@ -10,6 +10,7 @@ from dslc.compiler.passes.dynamic_values.branch_loops import BranchLoops
 from dslc.compiler.passes.dynamic_values.dynamic_slices import DynamicSlices
 from dslc.compiler.passes.layouts.unthread import Unthread
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.memory.masked_accesses import MaskedAccesses
 from dslc.compiler.passes.npu.gather_panels import GatherPanels
 from dslc.compiler.passes.npu.resident_tensors import ResidentTensors
 from dslc.compiler.passes.npu.wide_halves import WideHalves
@@ -36,6 +37,7 @@ def aie_passes(target: Target) -> tuple[Pass, ...]:
     memory = array_of(target).compute.memory
     return (
         Unthread(),
+        MaskedAccesses(),
         Simplify(),
         BoundedGrid(),
         BranchLoops(),

@@ -11,6 +11,7 @@ from dslc.compiler.passes.dynamic_values.dynamic_slices import DynamicSlices
 from dslc.compiler.passes.dynamic_values.dynamic_starts import DynamicStarts
 from dslc.compiler.passes.layouts.unthread import Unthread
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.memory.masked_accesses import MaskedAccesses
 from dslc.compiler.passes.pass_manager import Pass
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
@@ -39,6 +40,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
 
     return (
         Unthread(),
+        MaskedAccesses(updates=True),
         Simplify(),
         DynamicStarts(),
         DynamicScalars(),

@@ -92,7 +92,7 @@ def _depends(ahead: Ahead, var: Var, known: Mapping[Var, Expr]) -> bool:
     """Whether a load's subscripts are of a variable, by way of other names too."""
     if any(not isinstance(s, ins.Let) for s in ahead.needs):
         return True
-    open_ = [v for a in ahead.load.region.axes for v in free_vars(a.start)]
+    open_ = [v for e in ahead.load.region.subscripts for v in free_vars(e)]
     seen: set[Var] = set()
     while open_:
         at = open_.pop()

@@ -13,7 +13,7 @@ from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import Region, Value
+from dslc.compiler.ir.values import Value
 from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead, zeros
 from dslc.compiler.passes.pipelining.ring_buffers import Barriers, Ring
 from dslc.compiler.passes.products.async_products import is_made_anew
@@ -180,9 +180,8 @@ class PipelinedLoop:
 
     def _copy(self, ring: Ring, at: Expr, slot: Expr) -> Body:
         load = ring.ahead.load
-        needs, starts = self._moved(ring.ahead, [a.start for a in load.region.axes], at)
-        axes = zip(load.region.axes, starts, strict=True)
-        source = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
+        needs, moved = self._moved(ring.ahead, list(load.region.subscripts), at)
+        source = load.region.with_subscripts(moved)
         if ring.bulk and self.full is not None:
             full = self.full.at(slot)
             copy = ins.CopyAsync(ring.region(slot), source, barrier=full, loc=load.loc)
@@ -243,12 +242,11 @@ class PipelinedLoop:
     def _guarded(self, ahead: Ahead, at: Expr, otherwise: Value, result: Value) -> Stmt:
         """The load of the iteration at `at`, or the other tile where there is no such iteration."""
         load = ahead.load
-        exprs = [a.start for a in load.region.axes]
+        exprs = list(load.region.subscripts)
         if load.other is not None:
             exprs.append(load.other)
         needs, moved = self._moved(ahead, exprs, at)
-        axes = zip(load.region.axes, moved, strict=False)
-        region = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
+        region = load.region.with_subscripts(moved)
         other = moved[-1] if load.other is not None else None
         loaded = replace(load.out)
         then = (*needs, ins.Load(loaded, region, other, loc=load.loc))

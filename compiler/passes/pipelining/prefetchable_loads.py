@@ -167,6 +167,8 @@ def copy_width(facts: Facts, load: ins.Load) -> int:
             width = gcd(width, multiple(facts, stride))
     if last.checked:
         width = gcd(width, multiple(facts, memory.shape[-1]))
+    if last.end is not None:
+        width = gcd(width, multiple(facts, last.end))
     return width if width * bits // 8 in COPY_BYTES else 0
 
 
@@ -236,7 +238,7 @@ def _run(loop: ins.For, load: ins.Load, facts: Facts, needs: Body) -> tuple[int,
     step = int(loop.step.value)
     periods: set[int] = set()
     local = {s.var: s.value for s in needs if isinstance(s, ins.Let)}
-    exprs = [a.start for a in load.region.axes]
+    exprs = list(load.region.subscripts)
     if load.other is not None:
         exprs.append(load.other)
     for expr in exprs:

@@ -102,6 +102,8 @@ def is_box(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:
         return False
     if any(a.step != 1 for a in region.axes) or region.axes[-1].dropped:
         return False
+    if any(a.end is not None for a in region.axes):
+        return False  # the unit knows the tensor's ends alone
     if any(not _pads_tensor(a, n) for a, n in zip(region.axes, memory.shape, strict=True)):
         return False
     steps = (multiple(facts, s) * bits // 8 for s in element_strides(memory)[:-1])
@@ -140,7 +142,7 @@ class _Finder(FactsRewriter):
         """Only what stands right in the kernel's body is looked at."""
         if isinstance(stmt, ins.Store):
             region, once = stmt.region, self.touched[stmt.region.memory] == 1
-            if once and is_box(region, self.kernel_of.tensors, self.facts):
+            if once and stmt.where is None and is_box(region, self.kernel_of.tensors, self.facts):
                 self.found.add(stmt)
         if not isinstance(stmt, ins.For | ins.While | ins.If):
             self._learn(stmt)

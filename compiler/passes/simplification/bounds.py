@@ -62,6 +62,8 @@ class _Prover(FactsRewriter):
         self.gathered = stmt.axis if isinstance(stmt, ins.Gather | ins.Scatter) else None
         rebuilt = self.rebuild(stmt)
         if isinstance(rebuilt, ins.Load) and not any(a.is_guarded for a in rebuilt.region.axes):
+            if rebuilt.where is not None:
+                return (rebuilt,)
             return (rebuilt if rebuilt.other is None else replace(rebuilt, other=None),)
         return (rebuilt,)
 
@@ -76,7 +78,11 @@ class _Prover(FactsRewriter):
     def _axis(self, axis: AxisSlice, extent: Expr) -> AxisSlice:
         if not axis.checked or axis.start.dtype != INDEX or extent.dtype != INDEX:
             return axis
-        first, end = self.facts.form(axis.start), self.facts.form(extent)
+        first, whole = self.facts.form(axis.start), self.facts.form(extent)
         last = first + Linear(constant=(axis.count - 1) * axis.step + 1)
-        inside = self.facts.nonnegative(first) and self.facts.nonnegative(end - last)
+        if axis.end is not None:
+            if not self.facts.nonnegative(self.facts.form(axis.end) - last):
+                return axis
+            axis = replace(axis, end=None)
+        inside = self.facts.nonnegative(first) and self.facts.nonnegative(whole - last)
         return replace(axis, checked=False) if inside else axis

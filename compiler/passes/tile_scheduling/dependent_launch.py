@@ -94,7 +94,7 @@ def _asked(
     """The prefetches of the chosen copies, of a loop's first iteration, under the same conditions."""
     match stmt:
         case ins.CopyAsync(src=src) if stmt in chosen:
-            axes = (replace(a, start=simplify(substitute(a.start, at))) for a in src.axes)
+            axes = (replace(a, start=simplify(substitute(a.start, at)), end=None) for a in src.axes)
             yield src.memory, ins.Prefetch(replace(src, axes=tuple(axes)), loc=stmt.loc)
         case ins.For(var=var, start=start, body=body) if _runs(stmt):
             for inner in body:

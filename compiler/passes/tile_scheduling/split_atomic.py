@@ -73,7 +73,8 @@ class _Contributions(Substitution):
 
 def _is_added_to(stmt: ins.Store) -> bool:
     memory = stmt.region.memory
-    return memory.role is not Role.BUFFER and memory.dtype.name in _ADDED
+    plain = stmt.where is None and memory.role is not Role.BUFFER
+    return plain and memory.dtype.name in _ADDED
 
 
 def _keeps_sums(stmt: ins.Cast) -> bool:

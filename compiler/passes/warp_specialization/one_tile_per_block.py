@@ -44,7 +44,7 @@ def scalars_for(
     """
     defined = {name: s for s in before for name in results(s)}
     uses = [loop.start, loop.stop, loop.step]
-    uses += [a.start for ahead, _ in loads for a in ahead.load.region.axes]
+    uses += [e for ahead, _ in loads for e in ahead.load.region.subscripts]
     open_: list[Name] = [n for use in uses for n in names_in(use)]
     open_ += [n for ahead, _ in loads for s in ahead.needs for u in uses_of(s) for n in names_in(u)]
     wanted: set[Stmt] = set()

@@ -139,13 +139,14 @@ class ProducerRings:
         scalars: dict[Var, Expr],
     ) -> tuple[list[Stmt], dict[ins.Load, Region]]:
         """The regions that loads read, and before them the scalars of which these are made."""
-        starts = [a.start for load in loads for a in load.region.axes]
-        needs, uses = clone_body(own, self.taken, scalars=scalars, outputs=starts)
+        places = [e for load in loads for e in load.region.subscripts]
+        needs, uses = clone_body(own, self.taken, scalars=scalars, outputs=places)
         found = (simplify(u) for u in uses if not isinstance(u, Value))
         sources: dict[ins.Load, Region] = {}
         for load in loads:
-            axes = tuple(replace(a, start=next(found)) for a in load.region.axes)
-            sources[load] = Region(load.region.memory, axes)
+            sources[load] = load.region.with_subscripts(
+                [next(found) for _ in load.region.subscripts]
+            )
         return list(needs), sources
 
     def early_ids(self, copies: ins.For) -> Body:

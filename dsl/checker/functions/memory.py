@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from dslc.checker.arithmetic import as_dtype, splat
 from dslc.checker.calls import Argument, function, request_layout
 from dslc.checker.context import Context, expect_memory
+from dslc.checker.expressions import condition
 from dslc.checker.failure import fail
 from dslc.checker.functions.scalars import axis_in
 from dslc.checker.items import Item, describe
@@ -18,6 +19,7 @@ from dslc.checker.subscript import (
     check_writable,
     read,
 )
+from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -25,17 +27,47 @@ from dslc.compiler.ir import instructions as ins
 
 @function
 def load(
-    c: Context, region: Argument, other: Argument | None = None, layout: Argument | None = None
+    c: Context,
+    region: Argument,
+    other: Argument | None = None,
+    where: Argument | None = None,
+    layout: Argument | None = None,
 ) -> Item:
-    """A region of a tensor; what is out of bounds reads `other`."""
+    """A region of a tensor; what is out of bounds, or not in the mask `where`, reads `other`."""
     wanted = layout.layout() if layout else None
     found = region.region(wanted)
     check_readable(found.region.memory, region.loc)
     fill = as_dtype(other.item(), found.region.memory.dtype, other.loc) if other else None
-    tile = read(c, found, fill)
+    tile = read(c, found, fill, _mask(c, where, found) if where else None)
     if wanted is None or layout is None:
         return tile
     return request_layout(c, tile, wanted, layout.loc)
+
+
+@function
+def store(c: Context, region: Argument, x: Argument, where: Argument | None = None) -> Item:
+    """A tile or a scalar to a region; elements out of bounds, or not in the mask, stay as they are."""
+    found = region.region()
+    memory = found.region.memory
+    check_writable(memory, region.loc)
+    c.emit.hint = memory.name
+    tile = value_for(c, x.item(), found, x)
+    mask = _mask(c, where, found) if where else None
+    c.emit.emit(ins.Store(found.region, tile, mask, loc=c.emit.loc))
+    return None
+
+
+def _mask(c: Context, where: Argument, found: Access) -> Value:
+    """Bools in the shape of the region, from a tile that broadcasts to it or a scalar."""
+    item = where.item()
+    if isinstance(item, Value):
+        if item.type.dtype != BOOL:
+            hint = "write a comparison: x != 0"
+            fail("DSL0202", f"a mask is bool, not {describe(item)}", where.loc, hint=hint)
+        check_same_shape(item.type.shape, found.shape, where.loc)
+    else:
+        item = condition(c, item, where.loc)
+    return c.emit.reshape(splat(c.emit, item, BOOL, found.shape, where.loc), found.region.shape)
 
 
 def value_for(c: Context, item: Item, found: Access, x: Argument) -> Value:

@@ -17,6 +17,7 @@ store atomic +=|+= own element|+= bf16|histogram|atomic_add old|row and column s
 inout scan|inout chained loop|read after write|gaps written|strided store
 gather rows|gather columns|gather 2d ids|gather elements|gather buffer|gather large
 scatter rows|scatter permutation
+masked store|masked load|ends
 late row|late slice|late slice by scalar|late store by scalar|late store
 buffer|buffer late index|scalar store in loop
 while|while tile|while reads|if turn|if scalar joined|if store data|if store one way

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from support.oracle.dtypes import DTYPES
 from support.oracle.scope import INF, Made, Scope, range_of
@@ -72,11 +73,30 @@ def axis_sub(s: Scope, extent: int | str, length: int) -> Sub:
     if extent == length and s.chance(0.5):
         return Sub("all")
     step = s.random.choice((1, 1, 1, 1, 2, 3)) if "steps" not in s.profile.lacks else 1
-    return Sub("slice", start(s, extent, length), length, step)
+    return ended(s, Sub("slice", start(s, extent, length), length, step), extent)
 
 
-def load(s: Scope, dtype: str, shape: Shape) -> Made | None:
-    """A region of a tensor as a tile of that shape."""
+def ended(s: Scope, sub: Sub, extent: int | str) -> Sub:
+    """At times a slice with an end: a constant, a scalar, a place beside its own start."""
+    if sub.kind != "slice" or "ends" in s.profile.lacks or not s.chance(0.2):
+        return sub
+    end = s.index(max(size(s, extent), 1))
+    # What lies at a known distance is no end but a length.
+    return sub if end.terms == sub.start.terms else replace(sub, end=end)
+
+
+def masked(s: Scope, shape: Shape, mask: Callable[[Scope, Shape], Expr]) -> Expr | None:
+    """At times a mask of a shape, or of one that broadcasts to it."""
+    if not shape or "masks" in s.profile.lacks or not s.chance(0.2):
+        return None
+    less = tuple(1 if s.chance(0.3) else n for n in shape)
+    return mask(s, less[s.random.choice((0, 0, 0, 1)) :] or less)
+
+
+def load(
+    s: Scope, dtype: str, shape: Shape, mask: Callable[[Scope, Shape], Expr] | None = None
+) -> Made | None:
+    """A region of a tensor as a tile of that shape; `mask` makes bools of a shape."""
     tensor = _tensor(s, dtype, shape)
     if tensor is None:
         return None
@@ -95,7 +115,9 @@ def load(s: Scope, dtype: str, shape: Shape) -> Made | None:
     if "bits" in s.profile.lacks and DTYPES[dtype].bits < 8 and dtype != "bool":
         subs[-1] = Sub("all")
     other = _other(s, dtype)
-    made = Expr("load", dtype, shape, (), (tensor.name, tuple(subs), other))
+    held = None if mask is None else masked(s, shape, mask)
+    where = () if held is None else (held,)
+    made = Expr("load", dtype, shape, where, (tensor.name, tuple(subs), other))
     high, low = range_of(dtype, tensor.draw)
     if other in (float("inf"), float("-inf")):
         high = INF
@@ -144,7 +166,8 @@ def gather(s: Scope, dtype: str, shape: Shape, ids: Callable[[Scope, Shape], Exp
     axis, lengths = kept[place], dict(zip(kept, shape, strict=True))
     subs = tuple(
         Sub("point", start(s, extent, 1)) if i in points else
-        Sub("all") if i == axis else Sub("slice", start(s, extent, lengths[i]), lengths[i])
+        Sub("all") if i == axis else
+        ended(s, Sub("slice", start(s, extent, lengths[i]), lengths[i]), extent)
         for i, extent in enumerate(tensor.extents)
     )  # fmt: skip
     made = Expr("gather", dtype, shape, (ids(s, (shape[place],)),), (tensor.name, subs, axis))

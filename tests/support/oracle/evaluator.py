@@ -146,7 +146,12 @@ def region(subs: tuple[Sub, ...], shape: Shape, scalars: Mapping[str, int]) -> R
         axes.append(np.arange(extent))
         out.append(extent)
     valid = np.ones(tuple(len(a) for a in axes), bool)
-    for i, (a, n) in enumerate(zip(axes, shape, strict=True)):
+    ends = [
+        None if sub.end is None else sub.end.value(scalars) for sub in subs if sub.kind != "new"
+    ]
+    ends += [None] * (len(axes) - len(ends))
+    for i, (a, extent, end) in enumerate(zip(axes, shape, ends, strict=True)):
+        n = extent if end is None else min(extent, end)
         if len(a) and min(a[0], a[-1]) >= 0 and max(a[0], a[-1]) < n:  # a run of equal steps
             continue
         inside = (a >= 0) & (a < n)
@@ -154,9 +159,18 @@ def region(subs: tuple[Sub, ...], shape: Shape, scalars: Mapping[str, int]) -> R
     return Region(axes, valid, tuple(out))
 
 
+def _masked(found: Region, mask: Expr | None, s: State) -> Region:
+    """What of a region is left where a mask holds."""
+    if mask is None:
+        return found
+    held = np.broadcast_to(evaluate(mask, s).astype(bool), found.shape)
+    return Region(found.axes, found.valid & held.reshape(found.valid.shape), found.shape)
+
+
 def _load(e: Expr, s: State) -> Array:
     tensor, subs, other = e.data
     found, memory = region(subs, s.memory[tensor].shape, s.scalars), s.memory[tensor]
+    found = _masked(found, e.args[0] if e.args else None, s)
     if memory.size and found.valid.all():
         return memory[np.ix_(*found.axes)].reshape(found.shape)
     outside = constant(0 if other is None else other, DTYPES[e.dtype], found.valid.shape)
@@ -170,7 +184,7 @@ def _load(e: Expr, s: State) -> Array:
 
 def _store(stmt: Store, value: Array, s: State) -> None:
     memory = s.memory[stmt.tensor]
-    found = region(stmt.subs, memory.shape, s.scalars)
+    found = _masked(region(stmt.subs, memory.shape, s.scalars), stmt.where, s)
     full = np.broadcast_to(value, found.shape).reshape(found.valid.shape)
     places = tuple(np.broadcast_to(a, found.valid.shape)[found.valid] for a in np.ix_(*found.axes))
     new = full[found.valid]
@@ -191,8 +205,11 @@ def _gathered(
     axes[axis] = ids.reshape(-1).astype(np.int64)
     grids = np.meshgrid(*axes, indexing="ij")
     valid = np.ones(grids[0].shape, bool)
-    for grid, extent in zip(grids, memory.shape, strict=True):
+    for number, (grid, extent) in enumerate(zip(grids, memory.shape, strict=True)):
         valid &= (grid >= 0) & (grid < extent)
+        end = subs[number].end if number < len(subs) else None
+        if end is not None:
+            valid &= grid < end.value(s.scalars)
     place = sum(sub.kind != "point" for sub in subs[:axis])
     shape = (*found.shape[:place], *ids.shape, *found.shape[place + 1 :])
     return valid, tuple(g[valid] for g in grids), shape

@@ -63,6 +63,10 @@ def expression(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
     return s.random.choice(ways)(s, dtype, shape, depth)
 
 
+def _mask(s: Scope, shape: Shape) -> Expr:
+    return expression(s, "bool", shape, 0).expr
+
+
 def leaf(s: Scope, dtype: str, shape: Shape) -> Made:
     """A variable, a load, or a constant tile."""
     known = [v for v in s.variables if v.dtype == dtype and v.shape == shape]
@@ -78,7 +82,7 @@ def leaf(s: Scope, dtype: str, shape: Shape) -> Made:
         return Made(Expr("full", dtype, shape, (x.expr,)), x.high, x.low)
     if dtype == "i32" and len(shape) == 1 and s.chance(0.3):
         return Made(Expr("arange", dtype, shape), 32)
-    found = gather(s, dtype, shape, _ids) if s.chance(0.12) else load(s, dtype, shape)
+    found = gather(s, dtype, shape, _ids) if s.chance(0.12) else load(s, dtype, shape, _mask)
     if found is not None:
         return found
     other = [v for v in s.variables if v.shape == shape and v.dtype != dtype]

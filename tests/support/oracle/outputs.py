@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.oracle.accesses import start
+from support.oracle.accesses import ended, masked, start
 from support.oracle.dtypes import DTYPES
 from support.oracle.expressions import expression, number, settle, to_dtype
 from support.oracle.scope import Made, Scope, Variable
@@ -74,7 +74,16 @@ def _block(s: Scope, v: Variable | None) -> Store:
     extents, subs, shape = _place(s, v)
     dtype = v.dtype if v is not None and s.chance(0.6) else some_dtype(s)
     value = _value(s, v, dtype, shape)
-    return Store(_tensor(s, dtype, extents, "out").name, subs, value.expr)
+    tensor = _tensor(s, dtype, extents, "out")
+    return Store(tensor.name, _ended(s, subs, extents), value.expr, where=_mask(s, shape))
+
+
+def _mask(s: Scope, shape: Shape) -> Expr | None:
+    return masked(s, shape, lambda s, less: expression(s, "bool", less, 1).expr)
+
+
+def _ended(s: Scope, subs: tuple[Sub, ...], extents: tuple[int | str, ...]) -> tuple[Sub, ...]:
+    return tuple(ended(s, sub, e) for sub, e in zip(subs, extents, strict=True))
 
 
 def _updated(s: Scope, v: Variable | None) -> Store:
@@ -86,7 +95,8 @@ def _updated(s: Scope, v: Variable | None) -> Store:
     value = settle(_value(s, v, dtype, shape))
     tensor = _tensor(s, dtype, extents, "inout")
     old = Expr("load", dtype, shape, (), (tensor.name, subs, None))
-    return Store(tensor.name, subs, Expr("-", dtype, shape, (old, value.expr)))
+    new = Expr("-", dtype, shape, (old, value.expr))
+    return Store(tensor.name, _ended(s, subs, extents), new, where=_mask(s, shape))
 
 
 def _sum(s: Scope, v: Variable | None) -> Store:
@@ -101,6 +111,7 @@ def _sum(s: Scope, v: Variable | None) -> Store:
         subs = (Sub("all"),) * len(shape)
     value = settle(_value(s, v, dtype, shape))
     tensor = _tensor(s, dtype, extents, "inout")
+    subs = _ended(s, subs, extents)
     return Store(tensor.name, subs, value.expr, s.random.choice(("+", "+", "-")))
 
 

@@ -59,6 +59,8 @@ def _statement(stmt: Stmt, depth: int) -> list[str]:
             return [f"{pad}{', '.join(stmt.names)} = {', '.join(map(text, stmt.values))}"]
         case Store():
             where = f"{stmt.tensor}[{subscripts(stmt.subs)}]"
+            if stmt.where is not None:
+                return [f"{pad}store({where}, {text(stmt.value)}, where={text(stmt.where)})"]
             return [f"{pad}{where} {stmt.operator}= {text(stmt.value)}"]
         case Scatter():
             where = f"{stmt.tensor}[{subscripts(stmt.subs)}]"
@@ -92,7 +94,9 @@ def _subscript(sub: Sub) -> str:
             return "None"
         case "point":
             return str(sub.start)
-    stop = sub.start.plus(sub.length * sub.step)
+    stop: object = sub.start.plus(sub.length * sub.step)
+    if sub.end is not None:
+        stop = f"min({stop}, {sub.end})"
     return f"{sub.start} : {stop}" + (f" : {sub.step}" if sub.step != 1 else "")
 
 
@@ -121,7 +125,9 @@ def text(e: Expr) -> str:
         case "load":
             tensor, subs, other = e.data
             region = f"{tensor}[{subscripts(subs)}]"
-            return region if other is None else f"load({region}, other={number(other)})"
+            options = [] if other is None else [f"other={number(other)}"]
+            options += [f"where={mask}" for mask in args]
+            return f"load({', '.join([region, *options])})" if options else region
         case "part":
             return f"{args[0]}[{subscripts(e.data[0])}]"
         case "gather":

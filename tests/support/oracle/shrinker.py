@@ -110,6 +110,8 @@ def _statements(stmt: Stmt) -> Iterator[Body]:
             yield from ((replace(stmt, otherwise=b),) for b in _bodies(stmt.otherwise))
         case Store() | Scatter():
             yield from ((replace(stmt, subs=subs),) for subs in _subs(stmt.subs))
+    if isinstance(stmt, Store) and stmt.where is not None:
+        yield (replace(stmt, where=None),)
     found = expressions_of(stmt)
     for i, e in enumerate(found):
         for new in _expressions(e):
@@ -132,6 +134,8 @@ def _expressions(e: Expr) -> Iterator[Expr]:
         yield replace(e, data=(False,))
     if e.op == "load":
         tensor, subs, other = e.data
+        if e.args:
+            yield replace(e, args=())
         if other is not None:
             yield replace(e, data=(tensor, subs, None))
         yield from (replace(e, data=(tensor, new, other)) for new in _subs(subs))
@@ -143,7 +147,8 @@ def _expressions(e: Expr) -> Iterator[Expr]:
 def _subs(subs: tuple[Sub, ...]) -> Iterator[tuple[Sub, ...]]:
     for i, sub in enumerate(subs):
         for new in (replace(sub, start=Affine()), replace(sub, step=1),
-                    replace(sub, start=Affine(0, sub.start.terms))):  # fmt: skip
+                    replace(sub, start=Affine(0, sub.start.terms)),
+                    replace(sub, end=None)):  # fmt: skip
             if new != sub:
                 yield (*subs[:i], new, *subs[i + 1 :])
 
@@ -163,7 +168,15 @@ def _remade(
     """The statements with other index expressions and other extents."""
 
     def subs(some: tuple[Sub, ...]) -> tuple[Sub, ...]:
-        return tuple(replace(s, start=affine(s.start), length=shape((s.length,))[0]) for s in some)
+        return tuple(
+            replace(
+                s,
+                start=affine(s.start),
+                length=shape((s.length,))[0],
+                end=s.end and affine(s.end),
+            )
+            for s in some
+        )
 
     def change(e: Expr) -> Expr:
         data = tuple(

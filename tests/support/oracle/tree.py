@@ -7,7 +7,8 @@ An expression is its operation, its operands and what else the operation needs (
     transpose (axes,) repeat (count, axis)       concat (axis,)   part (subscripts,)
     gather (tensor, subscripts, axis)            full, zeros, arange, reshape, broadcast ()
 
-All else (`+`, `where`, `exp`) has operands only. The shape of a scalar is (), its dtype may be index.
+A load may have a mask as its operand. All else (`+`, `where`, `exp`) has operands only. The shape of a
+scalar is (), its dtype may be index.
 """
 
 from __future__ import annotations
@@ -41,12 +42,16 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Sub:
-    """One subscript: slice, all (`:`), point (drops the axis) or new (`None`)."""
+    """One subscript: slice, all (`:`), point (drops the axis) or new (`None`).
+
+    A slice with an `end` is `start : min(stop, end)`.
+    """
 
     kind: str
     start: Affine = Affine()
     length: int = 1
     step: int = 1
+    end: Affine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +82,13 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`tensor[subs] = value` (or `+=`); also to a buffer."""
+    """`tensor[subs] = value` (or `+=`); also to a buffer. `where` is a mask, of a plain store."""
 
     tensor: str
     subs: tuple[Sub, ...]
     value: Expr
     operator: str = ""
+    where: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,8 @@ def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that stand in a statement itself."""
     match stmt:
+        case Store(where=where) if where is not None:
+            return (stmt.value, where)
         case Assign() | Store():
             return (stmt.value,)
         case Swap():
@@ -199,6 +207,8 @@ def expressions_of(stmt: Stmt) -> tuple[Expr, ...]:
 def with_expressions(stmt: Stmt, new: tuple[Expr, ...]) -> Stmt:
     """The statement with other expressions in the order of `expressions_of`."""
     match stmt:
+        case Store(where=where) if where is not None:
+            return replace(stmt, value=new[0], where=new[1])
         case Assign() | Store():
             return replace(stmt, value=new[0])
         case Swap():
