@@ -11,7 +11,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from dslc.compiler.dtypes import BF16, F16, F32, F64, DType, Kind, all_dtypes, encode, storage_dtype
+from dslc.compiler.dtypes import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    DType,
+    Kind,
+    all_dtypes,
+    encode,
+    parse_dtype,
+    storage_dtype,
+)
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.ir.expr import ARITHMETIC_OPS, COMPARE_OPS
 from dslc.compiler.vector.building import Builder
@@ -68,6 +79,12 @@ MEANING: dict[str, Callable[[int, int, int], int]] = {
 COMPARE = {op: getattr(operator, op) for op in COMPARE_OPS}
 
 
+def _meaning(op: str, x: int, y: int, dtype: DType) -> int:
+    if op in COMPARE:
+        return int(COMPARE[op](x, y))
+    return _wrapped(MEANING[op](x, y, dtype.bits), dtype)
+
+
 def results(op: str, dtype: DType, operands: list[Array], machine: Capabilities | None) -> Array:
     """What a function of one operation stores."""
     b = Builder("f")
@@ -98,14 +115,31 @@ def test_integers_are_pythons(op: str, dtype: DType) -> None:
     operands = [
         np.array([p[k] for p in pairs], object).astype(storage_dtype(dtype)) for k in (0, 1)
     ]
-    if op in COMPARE:
-        wanted = [int(COMPARE[op](x, y)) for x, y in pairs]
-    else:
-        wanted = [_wrapped(MEANING[op](x, y, dtype.bits), dtype) for x, y in pairs]
+    wanted = [_meaning(op, x, y, dtype) for x, y in pairs]
     for name, machine in (("as it was", None), *MACHINES.items()):
         found = results(op, dtype, operands, machine).tolist()
         wrong = [(p, f, w) for p, f, w in zip(pairs, found, wanted, strict=True) if f != w]
         assert not wrong, (name, wrong[:3])
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i32", "u64"])
+@pytest.mark.parametrize("op", [*MEANING, *COMPARE])
+def test_one_of_two_integers_is_known(op: str, dtype: str) -> None:
+    d = parse_dtype(dtype)
+    given = edges(d)
+    for known in (v for v in (-1, 0, 1, 2, d.integer_range[1]) if v >= d.integer_range[0]):
+        for first in (False, True):
+            b = Builder("f")
+            source, to = b.pointer("x"), b.pointer("to")
+            x = b.load(source, 0, VectorType(d, len(given)))
+            b.store(to, 0, b.binary(op, known, x) if first else b.binary(op, x, known))
+            out = np.zeros(len(given), np.bool_ if op in COMPARE else storage_dtype(d))
+            operand = np.array(given, object).astype(storage_dtype(d))
+            module = legalise(Module((b.function(),)), Capabilities())
+            with np.errstate(all="ignore"):
+                interpret(module, "f", operand, out)
+            pairs = [(known, v) if first else (v, known) for v in given]
+            assert out.tolist() == [_meaning(op, *pair, d) for pair in pairs], (known, first)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
@@ -150,7 +184,10 @@ def test_one_float_and_three(op: str, dtype: DType, machine: str) -> None:
     if op == "fma":  # products whose last bits decide a tie of the sum
         x, y = (1 + rng.integers(0, 64, 600) / 64.0 for _ in range(2))
         z = rng.choice([1.0, -1.0, 2.0**9, 2.0**-20, -(2.0**-24), 2.0**12], 600)
-        operands = [_numbers(dtype, list(v)) for v in (x, y, z)]
+        m, half = dtype.mantissa, dtype.mantissa // 2
+        least = 2.0**-m  # a sum that is a little less than a tie, by less than wider floats tell
+        x, y = [*x, 2.0**-half * (1 + least)], [*y, 2.0 ** (half - m - 1) * (1 - least)]
+        operands = [_numbers(dtype, list(v)) for v in (x, y, [*z, 1 + least])]
     else:
         halves = [n / 2 for n in range(-9, 10)]
         operands = [_numbers(dtype, [*SPECIAL, *halves, 2.0**24 + 1, -(2.0**52) - 0.5])]
