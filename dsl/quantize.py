@@ -11,6 +11,8 @@ rows), `quantize_nvfp4` 4-bit floats with scales of 8 bits for 16 rows and one o
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -19,6 +21,10 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind, decode, encode, limits, parse_dtype, storage_dtype
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_BLOCK = 1 << 18  # weights at a time: what they become stays in a core's cache
+_SQUARE = 256
+_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +67,55 @@ def quantize(
         raise error(
             "DSL0790", f"weights cannot be quantised to {target}", hint="u1..u8, i1..i8, fNeXmY"
         )
-    groups = _in_groups(weights, group)
+    _check_groups(weights, group)
+    rows, columns = weights.shape
+    shape = (columns, rows // group)
+    # Codes as torch has weights, [N, K]: a group then lies in one piece.
+    codes = np.empty((columns, rows), storage_dtype(target))
+    scales = np.empty(shape, storage_dtype(scale_type))
+    points = np.empty(shape, codes.dtype) if target.kind is Kind.UINT else None
+
+    def fill(start: int) -> None:
+        block = slice(start, start + step)
+        values = _finite_floats(weights[:, block].T).reshape(-1, rows // group, group)
+        found, scales[block], zeros = _rounded(values, target, scale_type)
+        codes[block] = found.reshape(-1, rows)
+        if points is not None:
+            points[block] = zeros
+
+    step = max(1, _BLOCK // rows)
+    _for_each(fill, range(0, columns, step))
+    return Quantized(
+        target,
+        scale_type,
+        group,
+        transposed(codes),
+        np.ascontiguousarray(scales.T),
+        None if points is None else np.ascontiguousarray(points.T),
+    )
+
+
+def _rounded(groups: Array, target: DType, scale_type: DType) -> tuple[Array, Array, Array]:
+    """Codes of floats [N, K // group, group], their scales and zero points; `groups` is scratch."""
     least, greatest = float(limits(target).least), float(limits(target).greatest)
     if target.kind is Kind.UINT:
-        low = np.minimum(groups.min(axis=1), 0.0)
-        span = np.maximum(groups.max(axis=1), 0.0) - low
+        low = np.minimum(groups.min(axis=2), 0.0)
+        span = np.maximum(groups.max(axis=2), 0.0) - low
         scales = _scales(span / greatest, scale_type)
         zeros = np.rint(-low / decode(scales, scale_type)).clip(0, greatest)
     else:
         # i1 holds -1 and 0: its one step is the whole span.
         steps = max(greatest, 1.0)
-        scales = _scales(np.abs(groups).max(axis=1) / steps, scale_type)
+        scales = _scales(np.maximum(groups.max(axis=2), -groups.min(axis=2)) / steps, scale_type)
         zeros = np.zeros(scales.shape)
-    scaled = groups / decode(scales, scale_type)[:, None, :].astype(np.float64)
-    if target.is_integer:
-        scaled = (np.rint(scaled) + zeros[:, None, :]).clip(least, greatest).astype(np.int64)
-    codes = encode(scaled, target, saturate=True).reshape(weights.shape)
-    points = zeros.astype(storage_dtype(target)) if target.kind is Kind.UINT else None
-    # Row-major, as kernels take them, also of weights that are a transposed view.
-    codes, scales = np.ascontiguousarray(codes), np.ascontiguousarray(scales)
-    if points is not None:
-        points = np.ascontiguousarray(points)
-    return Quantized(target, scale_type, group, codes, scales, points)
+    groups /= decode(scales, scale_type)[..., None].astype(groups.dtype)
+    if not target.is_integer:
+        return encode(groups, target, saturate=True), scales, zeros
+    np.rint(groups, out=groups)
+    if zeros.any():
+        groups += zeros[..., None].astype(groups.dtype)
+    np.clip(groups, least, greatest, out=groups)
+    return groups.astype(storage_dtype(target)), scales, zeros
 
 
 def quantize_mx(weights: Array, dtype: DType | str = "f4e2m1") -> Quantized:
@@ -101,7 +134,8 @@ def quantize_nvfp4(weights: Array, group: int = 16) -> Quantized:
     as of `quantize`.
     """
     element, scale = _dtype("f4e2m1"), _dtype("f8e4m3")
-    greatest = np.abs(_in_groups(weights, group)).max(initial=0.0)
+    _check_groups(weights, group)
+    greatest = np.abs(_finite_floats(weights)).max(initial=0.0)
     most = float(limits(element).greatest) * float(limits(scale).greatest)
     factor = float(np.float32(greatest / most)) or 1.0
     # A quotient just past the range, by the factor's rounding, has the range's end for its scale.
@@ -145,17 +179,49 @@ def _float(dtype: DType | str) -> DType:
     return found
 
 
-def _in_groups(weights: Array, group: int) -> Array:
-    """The weights as float64 [K // group, group, N]."""
+def _check_groups(weights: Array, group: int) -> None:
     if weights.ndim != 2:
         raise error("DSL0790", f"weights to quantise are a matrix [K, N], not {weights.ndim}-d")
-    rows, columns = weights.shape
+    rows = weights.shape[0]
     if group < 1 or rows % group or not rows:
         raise error("DSL0790", f"a group of {group} rows does not divide the {rows} rows")
-    values = weights.astype(np.float64)
-    if not np.isfinite(values).all():
+
+
+def _finite_floats(weights: Array) -> Array:
+    """A row-major copy in float32, or in float64 what float32 cannot hold. DSL0790 for inf and NaN."""
+    exact = weights.dtype.itemsize <= 2 or weights.dtype == np.float32
+    values = np.array(weights, np.float32 if exact else np.float64, order="C")
+    # A sum is finite only if all are, or where finite ones overflow.
+    if not np.isfinite(values.sum()) and not np.isfinite(values).all():
         raise error("DSL0790", "weights to quantise must be finite; there are inf or NaN")
-    return values.reshape(rows // group, group, columns)
+    return values
+
+
+def _for_each(do: Callable[[int], None], starts: Sequence[int]) -> None:
+    """Do it for every block, on all cores: NumPy works without Python's lock."""
+    threads = min(len(starts), _THREADS, os.cpu_count() or 1)
+    if threads < 2:
+        for start in starts:
+            do(start)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(do, starts))
+
+
+def transposed(array: Array) -> Array:
+    """A row-major copy of a matrix's transpose, by squares that stay in a cache."""
+    rows, columns = array.shape
+    out = np.empty((columns, rows), array.dtype)
+
+    def fill(start: int) -> None:
+        for at in range(0, rows, _SQUARE):
+            block = array[at : at + _SQUARE, start : start + _SQUARE]
+            out[start : start + _SQUARE, at : at + _SQUARE] = block.T
+
+    _for_each(fill, range(0, columns, _SQUARE))
+    return out
 
 
 def _scales(exact: Array, dtype: DType) -> Array:

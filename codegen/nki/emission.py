@@ -14,6 +14,7 @@ from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.lifetimes import keep, release
 from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.movement.engine_sharing import Shares
+from dslc.codegen.nki.movement.joining import Home, into
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.tile_values import (
     PARTITIONS,
@@ -111,6 +112,9 @@ class Emission:
     written: set[Stmt] = field(default_factory=set)
     # Tiles that the scalar engine made: what is computed from a few numbers of one stays there.
     by_scalar: set[str] = field(default_factory=set)
+    # Tiles that are made as parts of others, and those others of which a part is made.
+    homes: Mapping[Value, Home] = field(default_factory=dict)
+    begun: dict[Value, TileValue] = field(default_factory=dict)
     # Tiles whose elements are those of another, which may be read yet.
     renamed: set[Value] = field(default_factory=set)
 
@@ -233,7 +237,11 @@ class Emission:
         return replace(self.tile_like(value), strides=(0,) * value.type.rank, constant=text)
 
     def result(self, value: Value, dtype: DType | None = None) -> TileValue:
-        """The new tile of a result."""
+        """The new tile of a result, or the part of another one that it is."""
+        home = self.homes.get(value)
+        if home is not None and dtype in (None, value.type.dtype):
+            self.values[value] = into(self, value, home)
+            return self.values[value]
         made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
         made = replace(made, paired=value in self.paired)
         self.values[value] = made
@@ -242,6 +250,9 @@ class Emission:
     @contextmanager
     def filled(self, made: TileValue) -> Iterator[At]:
         """The chunks of a new tile in turn, each made right before it is filled."""
+        if any(made.name == begun.name for begun in self.begun.values()):
+            yield At(None, made.rows)
+            return
         if made.chunks > 1:
             self.out.line(f"{made.name} = []")
         with self.over(made) as at:

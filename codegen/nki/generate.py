@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -18,8 +19,9 @@ from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks
 from dslc.codegen.nki.movement.engine_sharing import Shares
+from dslc.codegen.nki.movement.joining import homes
 from dslc.codegen.nki.movement.strides import row_major
-from dslc.codegen.nki.outputs import written_whole
+from dslc.codegen.nki.outputs import apart, written_whole
 from dslc.codegen.nki.products import emit_products
 from dslc.codegen.nki.writer import RESERVED, Writer
 from dslc.codegen.quoting import ascii_name, docstring, python_name
@@ -76,6 +78,8 @@ class Entry:
 
 def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
     """The text of the file, and its entry."""
+    if isinstance(program, Kernel):
+        program = apart(program)
     needs: set[str] = set()
     functions_of: dict[Kernel, str] = {}
     checks_of: dict[Kernel, tuple[str, ...]] = {}
@@ -124,7 +128,7 @@ def _function(
     given = []
     for param in kernel.params:
         if isinstance(param, Memory):
-            e.memories[param] = out.name(param.name)
+            e.memories[param] = out.name(_own_name(param, e.memories))
             given.append(e.memories[param])
         else:
             given.append(e.declare(param))
@@ -134,6 +138,7 @@ def _function(
     for workspace in kernel.workspaces:
         accesses.scratch(e, workspace)
     _stay(e, kernel)
+    e.homes = homes(kernel.body, e.uses, e.resident)
     _round_products(e, kernel)
     dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
     by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
@@ -253,11 +258,16 @@ def _result(
 ) -> str:
     """The tensor of an output; one that is read as well begins as a copy of its argument."""
     given = names.get(param)
-    name = names[param] = out.name(f"{param.name}_out" if given else param.name)
+    name = names[param] = out.name(_own_name(param, names))
     out.line(f"{name} = {_tensor(param, scalars, 'nl.shared_hbm')}")
     if given:
         out.line(f"nisa.dma_copy(dst={name}, src={given})")
     return name
+
+
+def _own_name(param: Memory, others: Iterable[Memory]) -> str:
+    """The name of a tensor beside that of the argument that it comes of."""
+    return f"{param.name}_out" if any(m.name == param.name for m in others) else param.name
 
 
 def _tensor(memory: Memory, scalars: dict[ex.Var, str], buffer: str) -> str:

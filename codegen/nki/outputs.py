@@ -2,14 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, Region, TileProgram
+from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, Region, Role, TileProgram
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
-from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.program import Param
+from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.traverse import Body, memories, walk
+
+
+class _Apart(Rewriter):
+    """Stores to some memories go to others."""
+
+    def __init__(self, given: Mapping[Memory, Memory], made: Mapping[Memory, Memory]) -> None:
+        super().__init__()
+        self._given, self._made = given, made
+
+    def memory(self, memory: Memory) -> Memory:
+        """What the caller passed."""
+        return self._given.get(memory, memory)
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """A store into what is given back."""
+        if isinstance(stmt, ins.Store) and stmt.region.memory in self._made:
+            made = self._made[stmt.region.memory]
+            return (replace(stmt, region=replace(stmt.region, memory=made)),)
+        return super().statement(stmt)
+
+
+def apart(kernel: Kernel) -> Kernel:
+    """Tensors that are read and written as two, where a turn has read before it writes.
+
+    Turns do not see what others write, so that loads are of what the caller passed. The result needs
+    no copy of it to begin with, for which the first loads would wait.
+    """
+    whole = written_whole(kernel)
+    given: dict[Memory, Memory] = {}
+    made: dict[Memory, Memory] = {}
+    params: list[Param] = []
+    for param in kernel.params:
+        alone = isinstance(param, Memory) and param.role is Role.INOUT and param in whole
+        if isinstance(param, Memory) and alone and _is_read_first(param, kernel.body):
+            given[param] = replace(param, role=Role.IN)
+            made[param] = replace(param, role=Role.OUT)
+            params += (given[param], made[param])
+        else:
+            params.append(param)
+    if not given:
+        return kernel
+    return replace(kernel, params=tuple(params), body=_Apart(given, made).body(kernel.body))
+
+
+def _is_read_first(memory: Memory, body: Body) -> bool:
+    """Whether nothing but loads and stores has to do with it, and no load can follow a store."""
+    stored = False
+    for stmt in body:
+        inner = [s for s in walk((stmt,)) if memory in memories(s)]
+        if not all(isinstance(s, ins.Load | ins.Store) for s in inner):
+            return False
+        loads = any(isinstance(s, ins.Load) for s in inner)
+        stores = any(isinstance(s, ins.Store) for s in inner)
+        if loads and (stored or stores):
+            return False
+        stored |= stores
+    return stored
+
 
 Loops = dict[ex.Var, tuple[ex.Expr, ex.Expr, ex.Expr]]
 

@@ -138,6 +138,16 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
                     classes.join((stmt.out, k), (x, k))
         case ins.Broadcast() | ins.Transpose() | ins.Reshape():
             join_shapes(stmt, classes)
+        case ins.Extract():
+            _extract(stmt, classes)
+        case ins.Concat(out=out, xs=xs, axis=axis):
+            for x in xs:
+                for k in range(out.type.rank):
+                    if k == axis:
+                        classes.tie((out, k))
+                        classes.tie((x, k))
+                    else:
+                        classes.join((out, k), (x, k))
         case ins.Reduce(out=out, x=x, axis=axis, keepdims=keepdims):
             _reduce(out, x, axis % x.type.rank, keepdims, classes)
         case ins.Dot(a=a, b=b):
@@ -195,8 +205,24 @@ def _reshape(out: Value, x: Value, classes: Classes) -> None:
                 classes.tie((x, k))
 
 
+def _extract(stmt: ins.Extract, classes: Classes) -> None:
+    """Axes that are taken whole go on; along the others elements have other coordinates."""
+    kept = [k for k in range(stmt.x.type.rank) if k not in stmt.dropped]
+    for k, mine in enumerate(kept):
+        whole = stmt.out.type.shape[k] == stmt.x.type.shape[mine]
+        if whole and stmt.starts[mine] == 0 and stmt.steps[mine] == 1:
+            classes.join((stmt.out, k), (stmt.x, mine))
+        else:
+            classes.tie((stmt.out, k))
+            classes.tie((stmt.x, mine))
+    for k in stmt.dropped:
+        classes.tie((stmt.x, k))
+
+
 def _reduce(out: Value, x: Value, axis: int, keepdims: bool, classes: Classes) -> None:
     classes.tie((x, axis))
+    if keepdims:
+        classes.tie((out, axis))  # all there is of it, whatever x has
     for k in range(x.type.rank):
         if k != axis:
             classes.join((out, k if keepdims or k < axis else k - 1), (x, k))

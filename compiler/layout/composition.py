@@ -15,7 +15,7 @@ def compose(*layouts: Layout) -> Layout:
     h(t, i) = f(t // T_g, i // m_g) * S_g + g(t % T_g, i % m_g). A layout of lower rank is broadcast
     first (Definition 5), so this is defined for all layouts; local(1) is the identity.
     """
-    return fold(_compose, layouts)
+    return fold(Layout.composed, layouts)
 
 
 def _compose(f: Layout, g: Layout) -> Layout:
@@ -87,3 +87,6 @@ def _renumbered(layout: Layout, shape: tuple[int, ...], axes: tuple[int, ...]) -
         renumber_modes(layout.local_modes, axes),
         tuple(s.moved(axes) for s in layout.swizzles),
     )
+
+
+Layout.composed = _compose

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce as fold
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -43,7 +44,12 @@ class Layout(Interned):
     local_modes: Modes
     swizzles: tuple[Swizzle, ...] = ()
     _hash: int | None = field(init=False, default=None)  # known once it is asked for
-    picture: ClassVar[Callable[[Layout], str | None]]  # svg.py draws it
+
+    # Operators stand in files above this one; those that methods call are set at such a file's end.
+    composed: ClassVar[Callable[[Layout, Layout], Layout]]  # composition.py
+    functions: ClassVar[Mapping[str, Callable[..., Layout]]]  # parsing.py
+    text: ClassVar[Callable[[Layout], str]]  # printing.py
+    picture: ClassVar[Callable[[Layout], str | None]]  # svg.py
 
     @staticmethod
     def identity(  # type: ignore[override]
@@ -195,9 +201,7 @@ class Layout(Interned):
         return tuple(tuple(self._coordinates(t, i)) for t, i in points)
 
     def __str__(self) -> str:
-        from dslc.compiler.layout.printing import format_layout
-
-        return format_layout(self)
+        return self.text()
 
     def __repr__(self) -> str:
         return str(self)
@@ -206,9 +210,7 @@ class Layout(Interned):
 
     def compose(self, *others: Layout) -> Layout:
         """Self * others[0] * ...: each element of this tile becomes a tile of the next layout."""
-        from dslc.compiler.layout.composition import compose
-
-        return compose(self, *others)
+        return fold(Layout.composed, others, self)
 
     def __mul__(self, other: Layout) -> Layout:
         if not isinstance(other, Layout):
@@ -218,50 +220,34 @@ class Layout(Interned):
     def __truediv__(self, other: Layout) -> Layout:
         if not isinstance(other, Layout):
             return NotImplemented
-        from dslc.compiler.layout.division import divide
-
-        return divide(self, other)
+        return self.functions["divide"](self, other)
 
     # Chains: what local(2, 1).spatial(8, 4) says is the product of the two.
 
     def local(self, *shape: int) -> Layout:
         """Compose with the local layout of that shape."""
-        from dslc.compiler.layout import primitives
-
-        return self * primitives.local(*shape)
+        return self * self.functions["local"](*shape)
 
     def spatial(self, *shape: int) -> Layout:
         """Compose with the spatial layout of that shape."""
-        from dslc.compiler.layout import primitives
-
-        return self * primitives.spatial(*shape)
+        return self * self.functions["spatial"](*shape)
 
     def column_local(self, *shape: int) -> Layout:
         """Compose with the column local layout of that shape."""
-        from dslc.compiler.layout import primitives
-
-        return self * primitives.column_local(*shape)
+        return self * self.functions["column_local"](*shape)
 
     def column_spatial(self, *shape: int) -> Layout:
         """Compose with the column spatial layout of that shape."""
-        from dslc.compiler.layout import primitives
-
-        return self * primitives.column_spatial(*shape)
+        return self * self.functions["column_spatial"](*shape)
 
     def replicate(self, count: int) -> Layout:
         """Compose with as many threads that hold copies."""
-        from dslc.compiler.layout import primitives
-
-        return self * primitives.replicate(count)
+        return self * self.functions["replicate"](count)
 
     def reduce(self, layout: Layout, dims: Sequence[int], keepdims: bool = False) -> Layout:
         """Compose with the layout reduced over the axes `dims`."""
-        from dslc.compiler.layout.reshaping import reduce
-
-        return self * reduce(layout, dims, keepdims)
+        return self * self.functions["reduce"](layout, dims, keepdims)
 
     def swizzle(self, layout: Layout, dim: int = 1, log_step: int = 0) -> Layout:
         """Compose with the layout swizzled along `dim`."""
-        from dslc.compiler.layout.swizzling import swizzle
-
-        return self * swizzle(layout, dim, log_step)
+        return self * self.functions["swizzle"](layout, dim, log_step)

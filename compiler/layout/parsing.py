@@ -162,3 +162,6 @@ def _number(value: Any, node: ast.expr) -> int:
     if not isinstance(value, int):
         raise error("DSL0310", f"{ast.unparse(node)!r} has no meaning in a layout")
     return value
+
+
+Layout.functions = LAYOUT_FUNCTIONS

@@ -13,6 +13,7 @@ from itertools import product
 from dslc.compiler.layout.division import split_tile
 from dslc.compiler.layout.layout import Layout
 from dslc.compiler.layout.mode import Mode
+from dslc.compiler.layout.parsing import parse_layout
 from dslc.compiler.layout.swizzles import Swizzle
 
 
@@ -138,7 +139,7 @@ def _joined(high: Layout, middle: Layout, low: Layout, s: Swizzle, step: int) ->
 
 
 def _means(text: str, layout: Layout) -> bool:
-    from dslc.compiler.layout.parsing import parse_layout
+    return parse_layout(text) == layout
 
-    parsed = parse_layout(text)
-    return parsed == layout
+
+Layout.text = format_layout

@@ -99,6 +99,20 @@ class Argument:
         return subscript.access(self.c, memory, node, self.c.evaluate_index, layout, gathered)
 
 
+class Known(Argument):
+    """An argument that was evaluated already."""
+
+    __slots__ = ("_item",)
+
+    def __init__(self, c: Context, node: object, name: str, item: Item) -> None:
+        Argument.__init__(self, c, node, name)  # type: ignore[arg-type]
+        self._item = item
+
+    def item(self) -> Item:
+        """Whatever it is."""
+        return self._item
+
+
 Handler = Callable[..., Item]
 FUNCTIONS: dict[str, Handler] = {}
 
@@ -302,21 +316,63 @@ def layout_operator(c: Context, op: str, x: Item, y: Item, loc: Loc) -> Layout |
 
 def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     f = target.function
+    _check_recursion(c, f, node.loc)
+    found = bind(node, f.name, list(f.params), set(f.params) - set(f.params[_required(f) :]))
+    return _elaborated(c, target, {p: c.evaluate(e) for p, e in found.items()}, node.loc)
+
+
+def apply(
+    c: Context, target: UserFunction | Builtin, items: tuple[Item, ...], at: Argument
+) -> Item:
+    """What a function that was given as an argument makes of items."""
+    if isinstance(target, Builtin):
+        handler = FUNCTIONS.get(target.name, call)  # a layout's function has no handler
+        known = list(inspect.signature(handler).parameters.values())[1:]
+        _check_count(
+            target.name,
+            items,
+            at,
+            [p.name for p in known],
+            sum(p.default is p.empty for p in known),
+        )
+        return handler(
+            c, **{p.name: Known(c, at.node, p.name, i) for p, i in zip(known, items, strict=False)}
+        )
+    f = target.function
+    _check_recursion(c, f, at.loc)
+    _check_count(f.name, items, at, list(f.params), _required(f))
+    return _elaborated(c, target, dict(zip(f.params, items, strict=False)), at.loc)
+
+
+def _check_count(
+    name: str, items: tuple[Item, ...], at: Argument, params: list[str], required: int
+) -> None:
+    if not required <= len(items) <= len(params):
+        message = f"{name} is called with {len(items)} arguments here"
+        fail("DSL0205", message, at.loc, hint=f"{name}({', '.join(params)})")
+
+
+def _required(f: tree.Function) -> int:
+    return len(f.params) - len(f.defaults)
+
+
+def _check_recursion(c: Context, f: tree.Function, loc: Loc) -> None:
     if f.name in c.calls or len(c.calls) > MAX_CALLS:
         fail(
             "DSL0229",
             f"{f.name} calls itself",
-            node.loc,
+            loc,
             hint="functions are inlined and cannot be recursive",
         )
-    c.inline(node.loc)
-    defaulted = f.params[len(f.params) - len(f.defaults) :]
-    found = bind(node, f.name, list(f.params), set(f.params) - set(defaulted))
-    values = {p: c.evaluate(e) for p, e in found.items()}
+
+
+def _elaborated(c: Context, target: UserFunction, values: dict[str, Item], loc: Loc) -> Item:
+    f = target.function
+    c.inline(loc)
     outer = (c.names, c.outer, c.calls)
     c.outer = target.scope.names
     c.names = {}
-    for name, default in zip(defaulted, f.defaults, strict=True):
+    for name, default in zip(f.params[_required(f) :], f.defaults, strict=True):
         if name not in values:
             values[name] = c.evaluate(default)
     c.names = values
@@ -324,6 +380,6 @@ def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     try:
         return c.elaborators.function(c, f)
     except DiagnosticError as e:
-        raise e.within(Label(node.loc, f"in the call of {f.name}")) from None
+        raise e.within(Label(loc, f"in the call of {f.name}")) from None
     finally:
         c.names, c.outer, c.calls = outer

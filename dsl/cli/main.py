@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import keyword
 import sys
 import warnings
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ COMMANDS = {
     "lock": "Pin packages by their digests.",
     "sign": "Sign a package, or make a key pair.",
     "ci": "Print the jobs that build, check and pin a package.",
+    "import": "Make a checkpoint a folder that runs at once.",
     "generate": "Go on with a text, by a model's checkpoint.",
     "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
@@ -69,7 +71,8 @@ class LazyGroup(DocumentedGroup):
         if cmd_name not in COMMANDS:
             return None
         room = "authoring" if cmd_name in _AUTHORING else "commands"
-        command: click.Command = importlib.import_module(f"dslc.cli.{room}.{cmd_name}").command
+        file = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"dslc.cli.{room}.{file}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,15 @@ class Tables:
     """The LALR(1) automaton: for each state what a terminal does, and where a nonterminal leads.
 
     An action n >= 0 shifts to state n, an action n < 0 reduces by `rules[-n - 1]`. State 0 is the
-    start; the input is accepted when `module` would be pushed on it.
+    start; the input is accepted when `module` would be pushed on it. `climbs` fills while texts are
+    parsed: it says where a symbol's state ends up before a terminal, which most have for climbing from
+    a name to an expression, and on the state below it.
     """
 
     rules: tuple[Rule, ...]
     actions: tuple[Mapping[str, int], ...]
     gotos: tuple[Mapping[str, int], ...]
+    climbs: dict[tuple[int, int, str], int] = field(default_factory=dict)
 
 
 @functools.cache

@@ -132,6 +132,8 @@ class _Parser:
                 self.heights.append(0)
                 self.last = token
                 token = next(tokens)
+            elif (top := self._climbed(token.kind)) != states[-1]:
+                states[-1] = top
             else:
                 self._reduce(-action - 1, token)
                 if token.kind == END and len(states) == 1:
@@ -139,14 +141,28 @@ class _Parser:
                     assert isinstance(module, tree.Module)
                     return module
 
+    def _climbed(self, kind: str) -> int:
+        """The state at the top after all reductions of one symbol to another before a token.
+
+        Most are such: an expression climbs its precedences. The value stays, so only states change.
+        """
+        below, top = self.states[-2:] if len(self.states) > 1 else (0, 0)
+        place = below, top, kind
+        found = self.tables.climbs.get(place)
+        if found is None:
+            found = top
+            while (action := self.tables.actions[found].get(kind, 0)) < 0:
+                rule = self.tables.rules[-action - 1]
+                if not rule.single or rule.length != 1:
+                    break
+                found = self.tables.gotos[below][rule.origin]
+            self.tables.climbs[place] = found
+        return found
+
     def _reduce(self, number: int, token: Token) -> None:
         rule = self.tables.rules[number]
         states, values, starts, heights = self.states, self.values, self.starts, self.heights
         length = rule.length
-        if rule.single and length == 1:  # most reductions: an expression climbs its precedences
-            states.pop()
-            states.append(self.tables.gotos[states[-1]][rule.origin])
-            return
         parts: list[Any] = []
         for place, spread in zip(rule.keep, rule.spread, strict=True):
             if spread:

@@ -20,7 +20,6 @@ from dslc.compiler.layout import (
     modes,
     permute,
     product,
-    reduce,
     replicate,
     spatial,
     squeeze,
@@ -66,9 +65,24 @@ from dslc.lang.explicit import (
     sync,
     wait,
 )
-from dslc.lang.layouts import broadcast, concat, reshape
+from dslc.lang.layouts import broadcast, concat, reduce, reshape
 from dslc.lang.memory import atomic_add, buffer, gather, load, scatter
-from dslc.lang.reductions import all, any, argmax, argmin, cumsum, max, min, sum
+from dslc.lang.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    max,
+    min,
+    prod,
+    scan,
+    sum,
+)
+from dslc.lang.sorting import argsort, sort, topk
 from dslc.lang.tiles import (
     arange,
     cast,
@@ -92,6 +106,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "atomic_add",
     "block_index",
     "broadcast",
@@ -107,6 +122,9 @@ __all__ = [
     "concat",
     "copy_async",
     "cos",
+    "cummax",
+    "cummin",
+    "cumprod",
     "cumsum",
     "dim",
     "dims",
@@ -139,6 +157,7 @@ __all__ = [
     "parallel",
     "permute",
     "print",
+    "prod",
     "product",
     "range",
     "reduce",
@@ -149,6 +168,7 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "scatter",
     "select",
     "semaphore_release",
@@ -156,6 +176,7 @@ __all__ = [
     "shared",
     "sigmoid",
     "sin",
+    "sort",
     "spatial",
     "sqrt",
     "squeeze",
@@ -166,6 +187,7 @@ __all__ = [
     "sync",
     "tanh",
     "tensor",
+    "topk",
     "transpose",
     "unsqueeze",
     "view",

@@ -1,7 +1,7 @@
 # The functions of a kernel's body to type checkers; their documentation is in this package's modules.
 # Names that Python's builtins have as well keep those meanings, since host code stands beside kernels.
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 from dslc.compiler.layout import Layout
@@ -15,7 +15,6 @@ from dslc.compiler.layout import local as local
 from dslc.compiler.layout import modes as modes
 from dslc.compiler.layout import permute as permute
 from dslc.compiler.layout import product as product
-from dslc.compiler.layout import reduce as reduce
 from dslc.compiler.layout import replicate as replicate
 from dslc.compiler.layout import spatial as spatial
 from dslc.compiler.layout import squeeze as squeeze
@@ -115,6 +114,30 @@ def all(x: Iterable[Any]) -> Any: ...
 def argmax(x: Tile, axis: int | None = ..., keepdims: int = ...) -> Tile: ...
 def argmin(x: Tile, axis: int | None = ..., keepdims: int = ...) -> Tile: ...
 def cumsum(x: Tile, axis: int) -> Tile: ...
+def prod(x: Tile, axis: int | None = ..., keepdims: int = ...) -> Tile: ...
+def cumprod(x: Tile, axis: int) -> Tile: ...
+def cummax(x: Tile, axis: int) -> Tile: ...
+def cummin(x: Tile, axis: int) -> Tile: ...
+@overload
+def reduce(f: Callable[[Tile, Tile], Any], x: Tile, axis: int, *, keepdims: int = ...) -> Tile: ...
+@overload
+def reduce(
+    f: Callable[[Any, Any], Any], x: Sequence[Tile], axis: int, *, keepdims: int = ...
+) -> list[Tile]: ...
+@overload
+def reduce(f: Layout, dims: Sequence[int], keepdims: int = ...) -> Layout: ...
+@overload
+def scan(f: Callable[[Tile, Tile], Any], x: Tile, axis: int, *, reverse: int = ...) -> Tile: ...
+@overload
+def scan(
+    f: Callable[[Any, Any], Any], x: Sequence[Tile], axis: int, *, reverse: int = ...
+) -> list[Tile]: ...
+@overload
+def sort(x: Tile, axis: int, *, descending: int = ...) -> Tile: ...
+@overload
+def sort(x: Sequence[Tile], axis: int, *, descending: int = ...) -> list[Tile]: ...
+def argsort(x: Tile, axis: int, *, descending: int = ...) -> Tile: ...
+def topk(x: Tile, k: int, axis: int) -> list[Tile]: ...
 def load(region: Tile, other: _Number = ..., *, layout: Layout | None = ...) -> Tile: ...
 def gather(region: Tile, ids: Tile, axis: int) -> Tile: ...
 def scatter(region: Tile, ids: Tile, x: _Number, axis: int) -> None: ...
@@ -168,6 +191,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "atomic_add",
     "bf16",
     "block_index",
@@ -184,6 +208,9 @@ __all__ = [
     "concat",
     "copy_async",
     "cos",
+    "cummax",
+    "cummin",
+    "cumprod",
     "cumsum",
     "dim",
     "dims",
@@ -258,6 +285,7 @@ __all__ = [
     "parallel",
     "permute",
     "print",
+    "prod",
     "product",
     "range",
     "reduce",
@@ -268,6 +296,7 @@ __all__ = [
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "scatter",
     "select",
     "semaphore_release",
@@ -275,6 +304,7 @@ __all__ = [
     "shared",
     "sigmoid",
     "sin",
+    "sort",
     "spatial",
     "sqrt",
     "squeeze",
@@ -286,6 +316,7 @@ __all__ = [
     "tanh",
     "tensor",
     "tf32",
+    "topk",
     "transpose",
     "u1",
     "u2",

@@ -30,8 +30,19 @@ def concat(xs: Any, axis: Any) -> Any:
     return _on_layouts("concat", xs, axis)
 
 
-def _on_layouts(name: str, x: Any, argument: Any) -> Layout:
+def reduce(
+    f: Any, x: Any = None, axis: Any = None, keepdims: bool = False, dims: Any = None
+) -> Any:
+    """`reduce(f, x, axis)`: f between the elements of an axis; `reduce(layout, dims)` drops axes.
+
+    x is a tile or a list of tiles, and so is each argument of f, which takes what lies before and what
+    lies behind and is associative.
+    """
+    return _on_layouts("reduce", f, x if dims is None else dims, keepdims)
+
+
+def _on_layouts(name: str, x: Any, *arguments: Any) -> Layout:
     first = x[0] if isinstance(x, list | tuple) and x else x
     if not isinstance(first, Layout):
         raise outside_kernel(name)
-    return call_layout_function(name, (x, argument), {})
+    return call_layout_function(name, (x, *arguments), {})

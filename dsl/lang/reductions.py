@@ -50,3 +50,32 @@ def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @in_kernel
 def cumsum(x: Any, axis: Any) -> Any:
     """The inclusive running sum along an axis; the shape stays."""
+
+
+@in_kernel
+def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The product along an axis."""
+
+
+@in_kernel
+def cumprod(x: Any, axis: Any) -> Any:
+    """The inclusive running product along an axis; the shape stays."""
+
+
+@in_kernel
+def cummax(x: Any, axis: Any) -> Any:
+    """The greatest element so far along an axis; the shape stays."""
+
+
+@in_kernel
+def cummin(x: Any, axis: Any) -> Any:
+    """The least element so far along an axis; the shape stays."""
+
+
+@in_kernel
+def scan(f: Any, x: Any, axis: Any, reverse: bool = False) -> Any:
+    """What f makes of the elements up to each along an axis, or from each on; the shape stays.
+
+    x is a tile or a list of tiles, and so is each argument of f, which takes what lies before and what
+    lies behind and is associative.
+    """

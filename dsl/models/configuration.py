@@ -50,9 +50,8 @@ def read_config(found: Mapping[str, Any]) -> ModelConfig:
 
     DSL0787 for a family that is not built, or a description that lacks a size.
     """
-    if "general.architecture" in found:
-        found = _from_gguf(found)
-    elif isinstance(found.get("text_config"), Mapping) and "hidden_size" not in found:
+    found = described(found)
+    if isinstance(found.get("text_config"), Mapping) and "hidden_size" not in found:
         found = found["text_config"]
     family = str(found.get("model_type", ""))
     if family not in FAMILIES:
@@ -96,6 +95,11 @@ def read_config(found: Mapping[str, Any]) -> ModelConfig:
         logit_cap=float(found.get("final_logit_softcapping") or 0.0) if gemma else 0.0,
         stops=_stops(found.get("eos_token_id")),
     )
+
+
+def described(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What config.json says, or would say of a GGUF file."""
+    return _from_gguf(found) if "general.architecture" in found else found
 
 
 def _size(found: Mapping[str, Any], name: str) -> int:

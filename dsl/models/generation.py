@@ -11,10 +11,15 @@ from pathlib import Path
 import numpy as np
 from dslc.checkpoints import open_checkpoint
 from dslc.compiler.diagnostics import error
+from dslc.compiler.targets import find_target
+from dslc.environment import default_target
+from dslc.machines.registry import resolve_target
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
+from dslc.models.imported import ImportedParts, is_import
 from dslc.models.linear import Rounding
 from dslc.models.names import Weights
+from dslc.models.parts import CheckpointParts
 from dslc.runtime.elements import Array
 from dslc.session import Session
 
@@ -113,21 +118,42 @@ def open_model(
     path: str | os.PathLike[str],
     target: str | None = None,
     *,
-    dtype: str = "f32",
+    dtype: str = "",
     length: int = 0,
     quantize: str = "",
     progress: Progress | None = None,
 ) -> Model:
-    """A checkpoint ready to run: see `dslc.checkpoints`.
+    """A checkpoint ready to run (see `dslc.checkpoints`), or what `dslc import` made of one.
 
-    `length` bounds its tokens (0: up to 4096). `quantize` is a dtype and a group, such as `u4:128`, to
-    which float weights of products are rounded; the head takes 8 bits then.
+    `dtype` is that of activations (f32), `length` bounds the tokens (0: up to 4096). `quantize` is a
+    dtype and a group, such as `u4:128`, to which float weights of products are rounded; the head takes
+    8 bits then. An import has its own: DSL0778 for others.
     """
     begin = time.perf_counter()
-    checkpoint = open_checkpoint(Path(path))
-    config = read_config(checkpoint.config)
-    session = Session(target) if target else Session()
-    limit = length or min(config.positions, 4096)
-    rounding = Rounding.parse(quantize) if quantize else None
-    decoder = Decoder(Weights(checkpoint, config), session, dtype, limit, progress, rounding)
-    return Model(config, decoder, Times(load=time.perf_counter() - begin))
+    if is_import(Path(path)):
+        decoder = _imported(Path(path), target, (dtype, length, quantize), progress)
+    else:
+        session = Session(target) if target else Session()
+        checkpoint = open_checkpoint(Path(path))
+        config = read_config(checkpoint.config)
+        limit = length or min(config.positions, 4096)
+        rounding = Rounding.parse(quantize) if quantize else None
+        parts = CheckpointParts(Weights(checkpoint, config), dtype or "f32", rounding)
+        decoder = Decoder(parts, session, dtype or "f32", limit, progress)
+    return Model(decoder.config, decoder, Times(load=time.perf_counter() - begin))
+
+
+def _imported(
+    path: Path, target: str | None, wanted: tuple[str, int, str], progress: Progress | None
+) -> Decoder:
+    machine = find_target(resolve_target(target or default_target())).name
+    parts = ImportedParts.open(path, machine)
+    manifest = parts.manifest
+    own = (manifest.dtype, manifest.length, manifest.quantize)
+    for name, value, fixed in zip(("dtype", "length", "quantize"), wanted, own, strict=True):
+        if value and value != fixed:
+            text = f"{path} was imported with {name} {fixed or 'none'}, not {value}"
+            raise error("DSL0778", text, hint="leave it out, or import the model with it")
+    return Decoder(
+        parts, Session(machine), manifest.dtype, manifest.length, progress, parts.kernels
+    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from dslc.compiler.diagnostics import error
@@ -27,6 +28,17 @@ class Form:
     codes: Array
     arrays: Mapping[str, Array]
     order: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A form without its arrays; `extras` are `bias` and `order`, where the product has them."""
+
+    kernel: str
+    rows: int
+    columns: int
+    constants: Mapping[str, str | int]
+    extras: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,7 @@ class Rounding:
         """Codes of a weight [N, K]; a group that does not divide K is made smaller."""
         group = math.gcd(self.group, weight.shape[1])
         dtype = "i8" if head else self.dtype
-        return quantize(np.asarray(weight.T, np.float32), dtype, group, "f16")
+        return quantize(weight.T, dtype, group, "f16")
 
 
 def form_of(weight: Array | Quantized, dtype: str) -> Form:
@@ -72,6 +84,7 @@ def form_of(weight: Array | Quantized, dtype: str) -> Form:
     kernel = "linear_scaled"
     if weight.table is not None:
         kernel, arrays["table"] = "linear_table", weight.table.astype(np.float32)
+        constants["ENTRIES"] = weight.table.size
     elif weight.offsets is not None:
         offsets = weight.offsets
         if offsets.dtype != scales.dtype:
@@ -96,3 +109,63 @@ def _scales(weight: Quantized) -> tuple[DType, Array]:
         return weight.scale_dtype, weight.scales
     values = decode(weight.scales, weight.scale_dtype).astype(np.float32)
     return F32, values * np.float32(weight.tensor_scale)
+
+
+def joined(
+    weights: Sequence[Array | Quantized], biases: Sequence[Array | Quantized | None]
+) -> tuple[Array | Quantized, Array | None] | None:
+    """Products of one input as one, their columns side by side, with its bias.
+
+    None where they are of unlike forms, so that each has to be multiplied by itself.
+    """
+    bias = _side_by_side(biases, 0)
+    if bias is None and any(b is not None for b in biases):
+        return None
+    first, *others = weights
+    if not isinstance(first, Quantized):
+        dense = _side_by_side(weights, 0)
+        return None if dense is None else (dense, bias)
+    members: list[Quantized] = [first]
+    for other in others:
+        if not isinstance(other, Quantized) or not _alike(first, other):
+            return None
+        members.append(other)
+    whole = replace(
+        first,
+        codes=np.concatenate([m.codes for m in members], axis=1),
+        scales=np.concatenate([m.scales for m in members], axis=1),
+        zero_points=_side_by_side([m.zero_points for m in members], 1),
+        offsets=_side_by_side([m.offsets for m in members], 1),
+    )
+    return whole, bias
+
+
+def _alike(one: Quantized, other: Quantized) -> bool:
+    """Whether both differ in nothing but the numbers of codes, scales, zero points and offsets."""
+    return (
+        (one.dtype, one.scale_dtype, one.group, one.tensor_scale)
+        == (other.dtype, other.scale_dtype, other.group, other.tensor_scale)
+        and _equal(one.table, other.table)
+        and _equal(one.row_order, other.row_order)
+        and _kind(one.zero_points) == _kind(other.zero_points)
+        and _kind(one.offsets) == _kind(other.offsets)
+        and one.scales.dtype == other.scales.dtype
+    )
+
+
+def _equal(one: Array | None, other: Array | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _kind(array: Array | None) -> np.dtype[Any] | None:
+    return None if array is None else array.dtype
+
+
+def _side_by_side(arrays: Sequence[object], axis: int) -> Array | None:
+    """None where one of them is missing or of another type."""
+    found = [a for a in arrays if isinstance(a, np.ndarray)]
+    if len(found) < len(arrays) or len({a.dtype for a in found}) > 1:
+        return None
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=axis)

@@ -78,6 +78,13 @@ class Weights:
             raise error("DSL0785", f"the checkpoint has no {part} of layer {number}")
         return found
 
+    def need_top(self, part: str) -> Array | Quantized:
+        """The embedding, the last norm or the head, which must be there: DSL0785 where it is not."""
+        found = self.top(part)
+        if found is None:
+            raise error("DSL0785", f"the checkpoint has no {part}")
+        return found
+
     @property
     def _is_gguf(self) -> bool:
         return "token_embd.weight" in self.checkpoint

@@ -46,6 +46,12 @@ class Rotation:
             hint="default, linear and llama3 are",
         )
 
+    @property
+    def key(self) -> str:
+        """A name that says it all."""
+        band = "" if self.band is None else f"-{self.band[0]:g}-{self.band[1]:g}-{self.positions}"
+        return f"{self.head_size}-{self.theta:g}-{self.factor:g}{band}"
+
     def frequencies(self) -> Array:
         """Of each pair, radians a position, f64 [head_size / 2]."""
         pairs = np.arange(0, self.head_size, 2, dtype=np.float64) / self.head_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from dslc.runtime.nki_simulator.neuroncore import Core
+from dslc.runtime.nki_simulator.syntax import nodes
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Yield: "yield", ast.YieldFrom: "yield from",
@@ -17,7 +18,7 @@ def check_subset(tree: ast.Module, core: Core) -> None:
     for top in tree.body:
         if not isinstance(top, ast.FunctionDef):
             continue
-        for node in ast.walk(top):
+        for node in nodes(top):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 if node.args.kwonlyargs:
                     core.fail("subset", "a parameter after * is not taken", node.lineno)
@@ -28,7 +29,7 @@ def check_subset(tree: ast.Module, core: Core) -> None:
 def assigned_names(tree: ast.Module, file: str) -> dict[tuple[str, int], str]:
     """By file and line the name that a tile made there is assigned or appended to."""
     found: dict[tuple[str, int], str] = {}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=made):
                 pass
@@ -36,7 +37,7 @@ def assigned_names(tree: ast.Module, file: str) -> dict[tuple[str, int], str]:
                 pass
             case _:
                 continue
-        for call in ast.walk(made):
+        for call in nodes(made):
             match call:
                 case ast.Call(func=ast.Attribute(attr="ndarray" | "zeros")):
                     found[file, call.lineno] = name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from dslc.runtime.nki_simulator.accesses import Accesses, Box
@@ -227,10 +227,3 @@ def contiguous_run(tensor: Tensor) -> int:
                 break
             run *= n
     return run
-
-
-def unify(value: Any, fail: Fail, what: str) -> Tensor:
-    """A tensor argument; a fault where it is something else."""
-    if not isinstance(value, Tensor):
-        fail("signature", f"{what} is a tensor, not {type(value).__name__}")
-    return value

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from dslc.runtime.nki_simulator.accesses import Box
 from dslc.runtime.nki_simulator.elements import array_dtype, dtype_name
+from dslc.runtime.nki_simulator.engines.indirect import IndirectTensor
 from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
 from dslc.runtime.nki_simulator.tensors import Tensor, dense, is_dense
 
@@ -218,7 +219,7 @@ class NkiTensor(Tensor):
         vector_offset: Any = None,
         indirect_dim: int = 0,
         dtype: Any = None,
-    ) -> NkiTensor:
+    ) -> NkiTensor | IndirectTensor:
         """The access pattern [[step, count], ...] in elements from this view's first element.
 
         On the chip the first pair is the partition. `scalar_offset` is a register or a tensor of
@@ -245,12 +246,8 @@ class NkiTensor(Tensor):
                 self._fail("partition-stride", f"{self}: {text}, where a partition is {row}")
             if start % row + sum(reach[1:]) >= row:
                 self._fail("bounds", f"{self}: {text} leaves a partition")
-        found = at._view(shape, steps, start, at.dtype, around=True)
-        if vector_offset is None:
-            return found
-        from dslc.runtime.nki_simulator.engines.indirect import IndirectTensor
-
-        return IndirectTensor(found, vector_offset, indirect_dim)
+        view = at._view(shape, steps, start, at.dtype, around=True)
+        return view if vector_offset is None else IndirectTensor(view, vector_offset, indirect_dim)
 
     def get_pattern(self) -> list[list[int]]:
         """The view as [[step, count], ...]."""

@@ -36,6 +36,17 @@ def assigned(expression):
         ("argmax(x[0:4, 0:8], 1)", "i32", (4,)),
         ("any(x[0:4, 0:8] > 0, 1)", "bool", (4,)),
         ("cumsum(i[0:8], 0)", "i32", (8,)),
+        ("cummax(x[0:4, 0:8], -1)", "f16", (4, 8)),
+        ("prod(x[0:4, 0:7], 1)", "f16", (4,)),
+        ("prod(x[0:4, 0:8])", "f16", None),
+        ("reduce(maximum, i[0:8], 0)", "i32", None),
+        ("reduce(minimum, x[0:4, 0:8], 1, keepdims=True)", "f16", (4, 1)),
+        ("scan(maximum, x[0:4, 0:8], 0, reverse=True)", "f16", (4, 8)),
+        ("sort(x[0:4, 0:5], 1)", "f16", (4, 5)),
+        ("argsort(x[0:4, 0:5], 0, descending=True)", "i32", (4, 5)),
+        ("topk(x[0:4, 0:8], 3, 1)[0]", "f16", (4, 3)),
+        ("topk(x[0:4, 0:8], 3, 1)[1]", "i32", (4, 3)),
+        ("sort([i[0:8], x[0, 0:8]], 0)[1]", "f16", (8,)),
         ("transpose(t[0:2, 0:3, 0:4])", "f32", (2, 4, 3)),
         ("transpose(t[0:2, 0:3, 0:4], [2, 0, 1])", "f32", (4, 2, 3)),
         ("reshape(x[0:4, 0:8], [2, -1])", "f16", (2, 16)),
@@ -91,6 +102,17 @@ def test_open_slices_need_static_dims():
         ("x[4:0, 0:8]", "DSL0204"),
         ("block_index()", "DSL0215"),
         ("sqrt(-1)", "DSL0224"),
+        ("topk(x[0:4, 0:8], 9, 1)", "DSL0204"),
+        ("topk(x[0:4, 0:8], 0, 1)", "DSL0204"),
+        ("sort(zeros(f32, [32768]), 0)", "DSL0204"),
+        ("sort(x[0:4, 0:8] > 0, 1)", "DSL0214"),
+        ("prod(x[0:4, 0:8], 2)", "DSL0226"),
+        ("reduce(3, x[0:4, 0:8], 1)", "DSL0219"),
+        ("reduce(maximum, M, 0)", "DSL0219"),
+        ("scan(maximum, [], 0)", "DSL0219"),
+        ("scan(maximum, [x[0:4, 0:8], i[0:8]], 0)", "DSL0203"),
+        ("scan(exp, x[0:4, 0:8], 1)", "DSL0205"),
+        ("reduce(maximum, [x[0:4, 0:8], x[0:4, 0:8]], 1)", "DSL0214"),
     ],
 )
 def test_what_functions_refuse(expression, code):
@@ -155,5 +177,5 @@ def test_every_function_of_the_language_is_there():
         broadcast repeat concat where select minimum maximum clamp abs exp exp2 log log2 sqrt rsqrt
         sin cos tanh sigmoid erf floor ceil round fma load gather scatter atomic_add dim cdiv dot
         buffer shared register copy_async commit wait sync block_index semaphore_wait
-        semaphore_release print"""
+        semaphore_release print prod cumprod cummax cummin reduce scan sort argsort topk"""
     assert set(named.split()) == set(FUNCTIONS)

@@ -25,6 +25,15 @@ TABLE = [
     "any",
     "all",
     "cumsum",
+    "reduce",
+    "scan",
+    "prod",
+    "cumprod",
+    "cummax",
+    "cummin",
+    "sort",
+    "argsort",
+    "topk",
     "transpose",
     "reshape",
     "broadcast",
@@ -75,7 +84,7 @@ CONSTANTS = ["inf", "nan"]
 ANNOTATIONS = ["tensor", "out", "inout", "strides", "packed", "dims", "Tile"]
 BUILTINS = {n for n in TABLE + STATEMENTS if hasattr(builtins, n)}
 FUNCTIONS = [n for n in TABLE + STATEMENTS + EXPLICIT if n not in BUILTINS]
-ON_LAYOUTS = {"reshape", "broadcast", "concat"}
+ON_LAYOUTS = {"reshape", "broadcast", "concat", "reduce"}
 
 
 def test_all_is_exactly_the_language():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import dslc
 import numpy as np
 import pytest
-from dslc.models.decoder import KERNELS
+from dslc.models.kernel_sources import KERNELS
 from dslc.models.linear import form_of
 from dslc.quantize import Quantized, dequantize, quantize, quantize_mx, quantize_nvfp4
 

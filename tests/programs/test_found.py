@@ -14,7 +14,7 @@ import pytest
 from support.machines import call
 
 KINDS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "i32": np.int32, "u64": np.uint64}
-KINDS |= {"i7": np.int8, "u8": np.uint8}
+KINDS |= {"i7": np.int8, "u8": np.uint8, "i8": np.int8, "i16": np.int16}
 # By what they are about: a machine, the program, and its tensors in order.
 FOUND = {
     "all of a box lies past its tensor": (
@@ -44,6 +44,46 @@ kernel k(x: i32[M, M, M], y: out i32[M]):
         y[m : m + 8] = sum(x[0, 0 : 1, m : m + 8], -2) * repeat(x[0, 0 : 4, 0], 2, 0)
 """,
         {"x": ("i32", (24, 24, 24)), "y": ("i32", (24,))},
+    ),
+    "a tile of a core is called what a column of a stream is": (
+        "aie:npu2",
+        """
+kernel k(x: i16[M], y: inout i16[M]):
+    for m in parallel(range(0, M, 2)):
+        a = y[m : m + 2]
+        for i in range(3, 0, -1):
+            a ^= a + 1
+        y[m : m + 2] = a - maximum(x[0 : 2], x[m : m + 6 : 3])
+""",
+        {"x": ("i16", (9,)), "y": ("i16", (9,))},
+    ),
+    "every turn reads one place and writes its own": (
+        "nki:trn2",
+        """
+kernel k(x: f32[4, M], y: out f32[4, N]):
+    for n in parallel(range(0, N, 4)):
+        a = x[0 : 4, 0 : 4]
+        y[:, n : n + 4] = a
+""",
+        {"x": ("f32", (4, 16)), "y": ("f32", (4, 16))},
+    ),
+    "every turn writes the most of one column": (
+        "nki:trn2",
+        """
+kernel k(x: i8[1, 7], y: out i8[M, 1]):
+    for m in parallel(range(0, M, 1)):
+        y[m : m + 1, 0 : 1] = max(transpose(x[0 : 1, :]), 0, keepdims=True)
+""",
+        {"x": ("i8", (1, 7)), "y": ("i8", (13, 1))},
+    ),
+    "a number of each turn is spread and summed": (
+        "nki:trn2",
+        """
+kernel k(x: f32[M], y: out f32[M]):
+    for m in parallel(range(0, M, 1)):
+        y[m : m + 1] = broadcast(sum(broadcast(x[m : m + 1], [4]), 0), [1])
+""",
+        {"x": ("f32", (13,)), "y": ("f32", (13,))},
     ),
     "a loop sums products of 64 bits": (
         "aarch64:i8mm",

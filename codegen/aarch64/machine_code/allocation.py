@@ -90,13 +90,12 @@ def _interference(
     solve(lines, blocks, numbering)
     depths = loop_depths(lines)
     number, regs = numbering.number, numbering.regs
-    adjacent: list[set[int]] = [set() for _ in regs]
+    files = {f: sum(1 << i for i, r in enumerate(regs) if r.file is f) for f in File}
+    near = [0] * len(regs)  # sets as bits of integers
     weights = [0.0] * len(regs)
     moves: list[tuple[int, int]] = []
     for block in blocks:
-        live: dict[File, set[int]] = {f: set() for f in File}
-        for i in members(block.live_out):
-            live[regs[i].file].add(i)
+        live = block.live_out
         for at in range(block.stop - 1, block.start - 1, -1):
             line = lines[at]
             if not isinstance(line, Inst):
@@ -104,21 +103,18 @@ def _interference(
             cost = 10.0 ** min(depths[at], 6)
             for reg in line.operands:
                 weights[number[reg]] += cost
-            source = -1  # a move's operands may be one register
-            if line.is_move:
+            written = numbering.written[line]
+            beside = live | written
+            if line.is_move:  # its operands may be one register
                 a, source = (number[r] for r in line.operands)
                 moves.append((a, source))
-            defined = line.defined
-            for reg in defined:
-                live[reg.file].add(number[reg])
-            for reg in defined:
-                adjacent[number[reg]] |= live[reg.file] - {source}
-            for reg in defined:
-                live[reg.file].discard(number[reg])
-            for reg in line.used:
-                live[reg.file].add(number[reg])
-    for i, neighbours in enumerate(adjacent):
-        neighbours.discard(i)
+                beside &= ~(1 << source)
+            for reg in line.defined:
+                near[number[reg]] |= beside & files[reg.file]
+            live = live & ~written | numbering.read[line]
+    beside_each = [members(bits & ~(1 << i)) for i, bits in enumerate(near)]
+    adjacent = [set(neighbours) for neighbours in beside_each]
+    for i, neighbours in enumerate(beside_each):
         for j in neighbours:
             adjacent[j].add(i)
     return numbering, adjacent, weights, moves

@@ -61,6 +61,7 @@ def emit_core(
         blocking.blocks,
         suffix=f"_{tile[0]}_{tile[1]}",
         idle=idle_scalars(kernel, plan.herd, row, column),
+        taken={f.name for f in plan.fifos},
     )
     program = Program(
         e,

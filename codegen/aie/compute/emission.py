@@ -89,9 +89,9 @@ class Emission:
 
     `definitions` say how a tile is made, `held` where those lie that are in memory, `scalars` the
     SSA values of scalars, or sums of them. `buffers` are what the core's memory holds beside the
-    FIFOs: name, count, dtype; their names end with `suffix`. Tiles `kept` get memory at their
-    definition, products `in_place` add to their accumulator's (`placement`). Scalars in `idle` have
-    values for which no bound was proved.
+    FIFOs: name, count, dtype; their names end with `suffix` and are not yet `taken`. Tiles `kept` get
+    memory at their definition, products `in_place` add to their accumulator's (`placement`). Scalars
+    in `idle` have values for which no bound was proved.
     """
 
     out: Builder

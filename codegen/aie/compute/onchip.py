@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from dslc.codegen.aie.compute.arithmetic import binary
 from dslc.codegen.aie.compute.casts import converted
-from dslc.codegen.aie.compute.elementwise import binary
 from dslc.codegen.aie.compute.emission import Emission, Stored
 from dslc.codegen.aie.compute.filling import chunk, fill
 from dslc.codegen.aie.compute.idle import depends

@@ -10,8 +10,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from dslc.codegen.aie.compute.arithmetic import splat
 from dslc.codegen.aie.compute.casts import converted
-from dslc.codegen.aie.compute.elementwise import splat
 from dslc.codegen.aie.compute.emission import Blocks, Emission, Stored
 from dslc.codegen.aie.compute.filling import chunk, fill, held
 from dslc.codegen.aie.compute.indices import Index

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
+from dslc.codegen.aie.compute.arithmetic import binary, compare, splat
 from dslc.codegen.aie.compute.casts import computed_in, converted
-from dslc.codegen.aie.compute.elementwise import binary, compare, splat
 from dslc.codegen.aie.compute.emission import Emission, Stored, refuse
 from dslc.codegen.aie.compute.filling import chunk
 from dslc.codegen.aie.compute.indices import Index

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dslc.codegen.aie.compute.arithmetic import binary, unary
+from dslc.codegen.aie.compute.casts import converted
 from dslc.codegen.aie.compute.emission import Emission, refuse
 from dslc.codegen.aie.compute.indices import Index
 from dslc.codegen.aie.dtypes import code_of, element, is_code
@@ -14,9 +16,6 @@ from dslc.compiler.ir.instructions import Stmt
 
 def scalar(e: Emission, stmt: Stmt, expr: Expr) -> str:
     """The SSA value of an expression; DSL0590 where a scalar of the caller is read."""
-    from dslc.codegen.aie.compute.casts import converted
-    from dslc.codegen.aie.compute.elementwise import binary, unary
-
     match expr:
         case ex.Const(value):
             if is_code(expr.dtype) and not expr.dtype.is_integer:

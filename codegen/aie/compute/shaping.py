@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dslc.codegen.aie.compute.elementwise import splat
+from dslc.codegen.aie.compute.arithmetic import splat
 from dslc.codegen.aie.compute.emission import At, Emission, Flat, Rule, refuse
 from dslc.codegen.aie.compute.indices import ZERO, Index
 from dslc.codegen.aie.dtypes import element

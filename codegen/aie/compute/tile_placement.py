@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dslc.codegen.aie.compute.elementwise import HEAVY
+from dslc.codegen.aie.compute.arithmetic import HEAVY
 from dslc.codegen.aie.compute.shaping import units_only
 from dslc.codegen.aie.planning.scopes import Access
 from dslc.codegen.aie.planning.streams import Stream

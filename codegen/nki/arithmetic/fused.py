@@ -189,15 +189,18 @@ def _two_tiles(
 ) -> None:
     """An operation on two tiles; sums and products in part by GpSimd, which has them as well."""
     tiles = (made, *pair)
-    width = made.extents[0]
-    alike = all(t.is_dense and t.extents == (width,) and not t.psum for t in tiles)
-    mine = width
-    if alike and op in ("nl.add", "nl.multiply"):
-        mine = e.shares.columns_of_vector(e.now, width, made.chunks)
-    parts = [("vector", 0, mine), ("gpsimd", mine, width)]
-    for engine, start, stop in parts if mine < width else ():
+    axis = next((k for k in made.free if made.shape[k] > 1), None)
+    mine = whole = 0 if axis is None else made.shape[axis]
+    apart = made.place.run == 1 and not any(t.psum for t in tiles)
+    if apart and axis is not None and op in ("nl.add", "nl.multiply"):
+        columns = prod(made.shape[k] for k in made.free)
+        kept = e.shares.columns_of_vector(e.now, columns, made.chunks, columns // whole)
+        mine = kept * whole // columns
+    parts = [("vector", 0, mine), ("gpsimd", mine, whole)]
+    for engine, start, stop in parts if mine < whole else ():
         if start < stop:
-            texts = [f"{e.base(t, at)}[0:{at.rows}, {start}:{stop}]" for t in tiles]
+            assert axis is not None
+            texts = [e.text(_part(t, axis, start, stop), at) for t in tiles]
             e.call(
                 "tensor_tensor",
                 dst=texts[0],
@@ -206,9 +209,15 @@ def _two_tiles(
                 op=op,
                 engine=f"nisa.engine.{engine}",
             )
-    if mine == width:
+    if mine == whole:
         texts = [e.text(t, at) for t in tiles]
         e.call("tensor_tensor", dst=texts[0], data1=texts[1], data2=texts[2], op=op)
+
+
+def _part(held: TileValue, axis: int, start: int, stop: int) -> TileValue:
+    """What a tile has along an axis of its partitions from `start` to `stop`."""
+    shape = (*held.shape[:axis], stop - start, *held.shape[axis + 1 :])
+    return replace(held, shape=shape, offset=held.offset + start * held.strides[axis])
 
 
 def _is_parted(

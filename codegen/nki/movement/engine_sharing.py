@@ -98,8 +98,11 @@ class Shares:
         runs = 1 if stmt is None else self.runs.get(stmt, 1)
         self.scalar += max(_FEWEST, columns) * times * runs / self.engines.scalar
 
-    def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int) -> int:
-        """Of an operation on two tiles the columns that stay with the vector engine, all or some."""
+    def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int, unit: int = 1) -> int:
+        """Of an operation on two tiles the columns that stay with the vector engine, all or some.
+
+        They are a multiple of `unit`.
+        """
         known = stmt is not None and self.runs.get(stmt, 0) and columns
         if not known or not self.engines.copies:  # on v2 both share their way to SBUF
             return columns
@@ -107,8 +110,9 @@ class Shares:
         cycles = 2 * max(_FEWEST, columns) * times * self.runs[stmt]
         mine, others = cycles / self.engines.vector, cycles / self.engines.gpsimd
         # More than both need for their parts would keep what waits for it.
-        part = min(mine, max(0.0, self.vector - self.gpsimd)) / (mine + others)
-        moved = int(part * columns) // _UNIT * _UNIT
+        part = min(1.0, max(0.0, self.vector - self.gpsimd) / (mine + others))
+        unit *= max(1, _UNIT // unit)
+        moved = int(part * columns) // unit * unit
         if moved < columns // 8:
             return columns
         self.vector -= mine * moved / columns

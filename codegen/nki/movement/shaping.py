@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.movement.accesses import scratch
+from dslc.codegen.nki.movement.joining import with_units
 from dslc.codegen.nki.movement.transposing import convert, to_memory
 from dslc.codegen.nki.tile_values import TileValue, dense_strides
 from dslc.compiler.dtypes import INDEX
@@ -58,6 +59,10 @@ def reshape(e: Emission, stmt: ins.Reshape) -> None:
     x, shape = e.held(stmt.x), stmt.out.type.shape
     if x.constant is not None:
         e.rename(stmt.out, replace(x, strides=(0,) * len(shape)))
+        return
+    if _stays(e, stmt, stmt.x) and with_units(stmt) and e.place(stmt.out).run == 1:
+        steps = iter([s for s, n in zip(x.strides, x.shape, strict=True) if n > 1])
+        e.rename(stmt.out, replace(x, strides=tuple(next(steps) if n > 1 else 0 for n in shape)))
         return
     if _stays(e, stmt, stmt.x):
         found = _reshaped(e, x, stmt)
@@ -111,12 +116,13 @@ def concat(e: Emission, stmt: ins.Concat) -> None:
         _concat_in_memory(e, stmt)
         return
     parts = [e.held(x) for x in stmt.xs]
-    made = e.result(stmt.out)
+    made = e.values[stmt.out] = e.begun.get(stmt.out) or e.result(stmt.out)
     with e.filled(made) as at:
         start = 0
         for part in parts:
             into = replace(made, shape=part.shape, offset=start * made.strides[stmt.axis])
-            _copy_part(e, into, part, at)
+            if part.name != made.name:  # else made where it is to be
+                _copy_part(e, into, part, at)
             start += part.shape[stmt.axis]
 
 

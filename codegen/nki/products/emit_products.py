@@ -16,7 +16,8 @@ from dslc.codegen.nki.arithmetic.eight_bits import columns, multipliable
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.limits import exact_rows
 from dslc.codegen.nki.products.batches import batched
-from dslc.codegen.nki.products.product_pieces import Operand, Pieces, accumulate, mode_of
+from dslc.codegen.nki.products.product_pieces import Pieces, accumulate, mode_of
+from dslc.codegen.nki.products.streamed_operands import Operand
 from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins

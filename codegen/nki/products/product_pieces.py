@@ -11,9 +11,8 @@ from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.limits import check_banks
 from dslc.codegen.nki.movement.copying import shared_copy
 from dslc.codegen.nki.order import Between
+from dslc.codegen.nki.products.streamed_operands import Operand, Part, parts
 from dslc.codegen.nki.tile_values import TileValue
-from dslc.compiler.ir import Value
-from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
 
@@ -28,32 +27,6 @@ _APART = 4  # steps of k: as long as a bank takes to be copied, and more
 def accumulate(first: str) -> str:
     """The flag of a product from the text that says whether one came before."""
     return first if first in ("False", "True") else f"({first})"
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A side of the product: its tile, or the load that brings it piece by piece."""
-
-    value: Value
-    load: ins.Load | None
-    held: TileValue | None
-    columns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the product: chunks `first` to `last` of the result, `width` of its columns.
-
-    The operands' columns begin at `stationary_from` and `column_from` of the whole.
-    """
-
-    stationary: TileValue
-    moving: TileValue
-    first: int
-    last: int
-    width: int
-    stationary_from: int = 0
-    column_from: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +68,12 @@ class Pieces:
 
     def emit(self) -> None:
         """All parts."""
-        from dslc.codegen.nki.products.streamed_operands import parts
-
         if self.made is not self.acc:
             with self.e.filled(self.made):
                 pass
-        for number, part in enumerate(parts(self)):
+        for number, part in enumerate(
+            parts(self.e, self.stationary, self.moving, self.made.chunks)
+        ):
             if self.between is not None and number == 0:
                 self.between.begin(self.e)
             self._groups(part)

@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.accesses import read, staged
 from dslc.codegen.nki.movement.stacks import may_stack, stack
-from dslc.codegen.nki.products.product_pieces import Operand, Part, Pieces
 from dslc.codegen.nki.tile_values import TileValue
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.regions import part
 from dslc.compiler.targets.nki import PARTITIONS
 
 
-def parts(pieces: Pieces) -> Iterator[Part]:
-    """The product as a whole, or a part for each column block: its load is written out first."""
-    e, made = pieces.e, pieces.made
-    stationary, moving = pieces.stationary, pieces.moving
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A side of the product: its tile, or the load that brings it piece by piece."""
+
+    value: Value
+    load: ins.Load | None
+    held: TileValue | None
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the product: chunks `first` to `last` of the result, `width` of its columns.
+
+    The operands' columns begin at `stationary_from` and `column_from` of the whole.
+    """
+
+    stationary: TileValue
+    moving: TileValue
+    first: int
+    last: int
+    width: int
+    stationary_from: int = 0
+    column_from: int = 0
+
+
+def parts(e: Emission, stationary: Operand, moving: Operand, chunks: int) -> Iterator[Part]:
+    """The product as a whole, or a part for each column block: its load is written out first.
+
+    The result has as many chunks of 128 rows.
+    """
     if stationary.load is not None:
         assert moving.held is not None
         for start, block, width in _column_blocks(e, stationary):
@@ -25,11 +54,11 @@ def parts(pieces: Pieces) -> Iterator[Part]:
     elif moving.load is not None:
         assert stationary.held is not None
         for start, block, width in _column_blocks(e, moving):
-            yield Part(stationary.held, block, 0, made.chunks, width, column_from=start)
+            yield Part(stationary.held, block, 0, chunks, width, column_from=start)
     else:
         assert stationary.held is not None
         assert moving.held is not None
-        yield Part(stationary.held, moving.held, 0, made.chunks, moving.columns)
+        yield Part(stationary.held, moving.held, 0, chunks, moving.columns)
 
 
 def _column_blocks(e: Emission, side: Operand) -> Iterator[tuple[int, TileValue, int]]:
@@ -47,11 +76,11 @@ def _column_block(e: Emission, side: Operand, start: int, width: int) -> TileVal
     region = part(load.region, column, start, width)
     rows, columns = load.out.type.shape
     shape = (rows, width) if column == 1 else (width, columns)
-    made = e.tile(load.out.name, load.out.type.dtype, shape, place)
-    if may_stack(e, region, made):
-        stack(e, region, made)
-        return made
-    region = staged(e, region, made)
-    with e.filled(made) as at:
-        read(e, region, made, at, load.other)
-    return made
+    block = e.tile(load.out.name, load.out.type.dtype, shape, place)
+    if may_stack(e, region, block):
+        stack(e, region, block)
+        return block
+    region = staged(e, region, block)
+    with e.filled(block) as at:
+        read(e, region, block, at, load.other)
+    return block

@@ -259,4 +259,17 @@ Right:  for k in range(0, K, 128):
 There is nothing to check: functions and constants are elaborated where a kernel uses them. A file that
 others import from is right so; one that is empty by mistake is not.""",
     ),
+    "DSL0235": (
+        "a function over an axis that gives another type",
+        """\
+scan and reduce apply a function to what lies before and what lies behind, and then to its own results:
+it gives a tile of the dtype and shape that it takes, and of a list of tiles as many. It works element
+by element, on parts of the axis of any length, and is associative: f(f(a, b), c) is f(a, f(b, c)).
+
+Wrong:  def best(a, b):                # of [values, places]
+            return maximum(a[0], b[0])
+Right:  def best(a, b):
+            take = b[0] > a[0]
+            return [where(take, b[0], a[0]), where(take, b[1], a[1])]""",
+    ),
 }

@@ -1,6 +1,18 @@
-"""DSL078x and DSL079x: files of tensors, checkpoints, quantisation and packs."""
+"""DSL0778, DSL078x and DSL079x: files of tensors, checkpoints, quantisation and packs."""
 
 ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0778": (
+        "an import that cannot be written or used",
+        """
+`dslc import` writes a folder for named targets, with a dtype, a length and a rounding of its own, and
+its description last. The folder holds something else, cannot be written, is not whole, or is asked for
+another target or setting than it was made for. What a stopped import has finished stays, and the same
+command goes on with it.
+
+Wrong: dslc generate imported-for-cpu -t cuda
+Right: dslc import MODEL -t cpu -t cuda:sm_90a -o imported
+""",
+    ),
     "DSL0780": (
         "a tensor file that cannot be read",
         """

@@ -59,9 +59,9 @@ class Proposals:
         for layout in self.candidates(of[stmt.x], chosen):
             if (turned := self.prices.result(stmt, layout)) is not None:
                 yield layout, turned
-        for turned in self.candidates(of[stmt.out], chosen):
-            if (layout := self.prices.operand(stmt, stmt.x, turned)) is not None:
-                yield layout, turned
+        for there in self.candidates(of[stmt.out], chosen):
+            if (here := self.prices.operand(stmt, stmt.x, there)) is not None:
+                yield here, there
 
     def _proposed(self, site: Site, region: Region, chosen: Assignment) -> Iterator[Layout]:
         """What a statement proposes for a region, by the layouts at its other side."""

@@ -103,6 +103,8 @@ class _Solver:
             tile, turned = of[stmt.x], of[stmt.out]
             if tile is turned or not kept.isdisjoint((tile, turned)):
                 continue
+            if not any(isinstance(s.stmt, ins.Dot) for s in self.prices.touching[turned]):
+                continue
             for here, there in self.proposals.for_transpose(site, best):
                 tried = self._changed({**best, turned: there}, tile, here, kept | {turned})
                 if (now := self.prices.total(tried)) < price:

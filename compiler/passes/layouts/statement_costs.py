@@ -60,7 +60,7 @@ class Prices:
         self.turned = _turned_in_place(regions)
         for site in regions.sites:
             tiles = [v for v in (*results(site.stmt), *operands(site.stmt)) if isinstance(v, Value)]
-            tiles += [v for dot in self.turned.get(site.stmt, ()) for v in results(dot.stmt)]
+            tiles += [dot.out for _, dot in self.turned.get(site.stmt, ())]
             found = dict.fromkeys(regions.of[v] for v in tiles if v in regions.of)
             self.touched[site] = tuple(found)
             for region in found:
@@ -163,10 +163,13 @@ class Prices:
 
     def _stays(self, stmt: Stmt, layouts: Assignment) -> bool:
         """Whether units read in shared memory what a statement turns: then threads move nothing."""
-        return stmt in self.turned and all(
-            (plan := self.plan(dot, layouts)) is not None
-            and all(x is not stmt.out for x, _ in plan.operands(dot.stmt))
-            for dot in self.turned[stmt]
+        if stmt not in self.turned:
+            return False
+        tile = shaping(stmt)
+        return all(
+            (plan := self.plan(site, layouts)) is not None
+            and all(x is not tile for x, _ in plan.operands(dot))
+            for site, dot in self.turned[stmt]
         )
 
     def _moved(self, source: Layout, target: Layout | None, tile: Value, weight: float) -> float:
@@ -321,19 +324,20 @@ def _ways(site: Site, target: Target, threads: int, regions: Regions) -> list[Pl
     return ways
 
 
-def _turned_in_place(regions: Regions) -> dict[Stmt, list[Site]]:
+def _turned_in_place(regions: Regions) -> dict[Stmt, list[tuple[Site, ins.Dot]]]:
     """The products that alone read what is turned and may stay in shared memory, by what turns it."""
     readers: dict[Value, list[Site]] = {}
     for site in regions.sites:
         for x in operands(site.stmt):
             readers.setdefault(x, []).append(site)
-    turned: dict[Stmt, list[Site]] = {}
+    turned: dict[Stmt, list[tuple[Site, ins.Dot]]] = {}
     for site in regions.sites:
         stmt = site.stmt
         if isinstance(stmt, ins.Transpose) and stmt.out in regions.in_place:
             own = readers.get(stmt.out, [])
-            if all(isinstance(s.stmt, ins.Dot) for s in own):
-                turned[stmt] = own
+            dots = [(s, s.stmt) for s in own if isinstance(s.stmt, ins.Dot)]
+            if len(dots) == len(own):
+                turned[stmt] = dots
     return turned
 
 

@@ -22,6 +22,7 @@ _FEW, _SOME = 8, 32  # elements that each thread has, in kernels without product
 _ROWS = 16  # of the matrix unit's tile
 _MOST = 16  # warps
 _MANY = 64  # elements a thread from which on more than eight warps are taken
+_LONG = 300  # statements whose text, for each element of a thread, takes too long to compile
 
 
 def thread_counts(kernel: Kernel, target: Target, warps: int | None) -> list[int]:
@@ -138,6 +139,8 @@ def _for_elements(kernel: Kernel, target: Target) -> list[int]:
     elements = max(sizes, default=1) // target.warp_size  # for each lane
     most = 8 if elements < 8 * _MANY else 16
     count = _power(elements // _FEW, min(most, target.threads // target.warp_size))
+    if sum(1 for _ in walk(kernel.body)) > _LONG:
+        return [count]
     return [
         n for n in (count, count // 2, count // 4) if n and (n == count or elements <= n * _SOME)
     ]

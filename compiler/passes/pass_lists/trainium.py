@@ -5,6 +5,7 @@ program = run_passes(program, nki_passes(find_target("nki:trn2")))
 
 from __future__ import annotations
 
+from dslc.compiler.ir import Kernel
 from dslc.compiler.passes.dynamic_values.dynamic_scalars import DynamicScalars
 from dslc.compiler.passes.dynamic_values.dynamic_slices import DynamicSlices
 from dslc.compiler.passes.dynamic_values.dynamic_starts import DynamicStarts
@@ -14,6 +15,7 @@ from dslc.compiler.passes.pass_manager import Pass
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
 from dslc.compiler.passes.simplification.simplify import Simplify
+from dslc.compiler.passes.trainium.batch_turns import BatchTurns
 from dslc.compiler.passes.trainium.capacity import CheckCapacity
 from dslc.compiler.passes.trainium.join_turns import JoinTurns
 from dslc.compiler.passes.trainium.place_tiles import PlaceTiles
@@ -31,6 +33,10 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     partition unpacks its own.
     """
     place, select = PlaceTiles(target), SelectInstructions()
+
+    def placed(kernel: Kernel) -> Kernel:
+        return select.kernel(place.kernel(kernel))
+
     return (
         Unthread(),
         Simplify(),
@@ -40,7 +46,8 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         WholeMasks(),
         SameLoads(),
         DeadCode(),
-        JoinTurns(target, lambda kernel: select.kernel(place.kernel(kernel))),
+        BatchTurns(target, placed),
+        JoinTurns(target, placed),
         Bounds(),
         DynamicSlices(),
         DeadCode(),

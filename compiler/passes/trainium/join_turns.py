@@ -49,7 +49,7 @@ ROW = 4096
 
 _KNOWN = (
     *ins.ELEMENTWISE, ins.Full, ins.Undefined, ins.Arange, ins.Load, ins.Store, ins.Broadcast,
-    ins.Transpose, ins.Reshape, ins.Reduce, ins.Let, ins.For,
+    ins.Transpose, ins.Reshape, ins.Reduce, ins.Extract, ins.Concat, ins.Let, ins.For,
 )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ class JoinTurns:
     def _grown(self, kernel: Kernel, number: int) -> Kernel:
         """The kernel with turns along one axis of the grid joined, as many as fit."""
         axis = kernel.grid[number]
-        bounds = _constants(axis)
+        bounds = constants(axis)
         if bounds is None:
             return kernel
         start, stop, step = bounds
@@ -107,7 +107,7 @@ class JoinTurns:
         return sbuf_peak(self.place(kernel)).bytes <= room
 
 
-def _constants(axis: GridAxis) -> tuple[int, int, int] | None:
+def constants(axis: GridAxis) -> tuple[int, int, int] | None:
     """Start, stop and step, where they are numbers."""
     found = [constant(x) for x in (axis.start, axis.stop, axis.step)]
     start, stop, step = (None if n is None else int(n) for n in found)
@@ -141,6 +141,7 @@ def _along(kernel: Kernel, axis: GridAxis) -> Iterator[tuple[Stmt, Value | None,
 def _members(kernel: Kernel, axis: GridAxis, step: int) -> list[Axis] | None:
     """The axes of tiles that are along the counter; None where turns cannot be joined."""
     seeds: list[Axis] = []
+    followed: set[int] = set()  # loads and stores, by identity: one tile may be of several
     for stmt, tile, number, place in _along(kernel, axis):
         (region,) = regions(stmt)
         a = region.axes[number]
@@ -149,6 +150,7 @@ def _members(kernel: Kernel, axis: GridAxis, step: int) -> list[Axis] | None:
         if not follows or axis.var in ex.free_vars(rest) or not isinstance(tile, Value):
             return None
         seeds.append((tile, place))
+        followed.add(id(stmt))
     if not seeds or any(_steers(s, axis) for s in walk(kernel.body)):
         return None
     classes = classes_of(kernel)
@@ -157,7 +159,7 @@ def _members(kernel: Kernel, axis: GridAxis, step: int) -> list[Axis] | None:
         return None
     if any(v.type.shape[k] != step or v.type.layout is not None for v, k in members):
         return None
-    return members if _made_along(kernel, dict(members), set(seeds), classes) else None
+    return members if _made_along(kernel, dict(members), followed, classes) else None
 
 
 def _steers(stmt: Stmt, axis: GridAxis) -> bool:
@@ -167,15 +169,13 @@ def _steers(stmt: Stmt, axis: GridAxis) -> bool:
 
 
 def _made_along(
-    kernel: Kernel, members: dict[Value, int], seeds: set[Axis], classes: Classes
+    kernel: Kernel, members: dict[Value, int], followed: set[int], classes: Classes
 ) -> bool:
     """Whether all that comes from memory comes by the counter, and all stores go by it."""
     for stmt in walk(kernel.body):
         match stmt:
             case ins.Load(out=tile) | ins.Store(x=tile):
-                if tile in members and (tile, members[tile]) not in seeds:
-                    return False
-                if isinstance(stmt, ins.Store) and tile not in members:
+                if (tile in members or isinstance(stmt, ins.Store)) and id(stmt) not in followed:
                     return False
             case ins.Arange(out=tile) if tile in members:
                 return False
@@ -183,8 +183,8 @@ def _made_along(
                 both = (out in members) == (x in members)
                 if not both or classes.find((out, members[out])) != classes.find((x, members[x])):
                     return False
-            case ins.Broadcast(out=out, x=x) if out in members and x in members:
-                if members[out] - out.type.rank != members[x] - x.type.rank:
+            case ins.Broadcast(out=out, x=x) if x in members:
+                if out not in members or members[out] - out.type.rank != members[x] - x.type.rank:
                     return False
             case _:
                 tiles = [v for v in (*operands(stmt), *results(stmt)) if isinstance(v, Value)]

@@ -64,7 +64,8 @@ class SelectInstructions:
 class _Simpler(Rewriter):
     """Steps in a form that more instructions have, with the same numbers.
 
-    Quotients by powers of two are products, extremes of what is cast to f32 are those before the cast.
+    Quotients by powers of two are products, extremes of what is cast to f32 are those before the cast,
+    and rows are cast to f32 where they are read, not where they are brought to all partitions.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -90,6 +91,14 @@ class _Simpler(Rewriter):
                     given, made = self.value(x), self.define(out)
                     assert isinstance(made, Value)
                     return number, replace(stmt, out=made, op="mul", x=given, y=inverse)
+            case ins.Broadcast(out=out, x=x):
+                before = self._made.get(x)
+                if isinstance(before, ins.Cast) and _widens(before) and not _is_narrow(x):
+                    wide = self.define(out)
+                    assert isinstance(wide, Value)
+                    spread = Value(replace(wide.type, dtype=before.x.type.dtype), out.name)
+                    spreads = replace(stmt, out=spread, x=self.value(before.x))
+                    return spreads, ins.Cast(wide, spread, loc=stmt.loc)
         return super().statement(stmt)
 
 
@@ -119,7 +128,7 @@ class _Selection:
         self._summed: set[Value | None] = set()  # that the scalar engine could sum as it makes them
         self._sums: set[Value] = set()
         for stmt in walk(kernel.body):
-            self._uses.update(operands(stmt))
+            self._uses.update(set(operands(stmt)))
             out = tile_of(stmt)
             if out is not None and not bodies(stmt):
                 self._made[out] = stmt
@@ -130,24 +139,23 @@ class _Selection:
     def body(self, body: Body) -> Body:
         """A body with its chains; what they stand for is left out where nothing else reads it."""
         here = set(body)
-        found: dict[Stmt, Stmt] = {}
-        gone: Counter[Value] = Counter()
+        kept: list[Stmt] = []
         covered: set[Stmt] = set()
+        read: set[Value] = set()
         for stmt in reversed(body):
-            chain = None if stmt in covered else self._chain(stmt, here)
-            if chain is None:
-                continue
             out = tile_of(stmt)
+            if stmt in covered and out not in read:
+                continue
+            chain = self._chain(stmt, here)
+            if chain is None:
+                read.update(v for s in walk((stmt,)) for v in operands(s))
+                kept.append(self._nested(stmt))
+                continue
             assert out is not None
-            found[stmt] = ins.Fused(out, tuple(chain.xs), " ".join(chain.steps), loc=stmt.loc)
-            for inner in chain.covered:
-                made = tile_of(inner)
-                assert made is not None
-                gone[made] += 1
-                if gone[made] >= self._uses[made]:
-                    covered.add(inner)
-        kept = [found.get(s, s) for s in body if s not in covered]
-        return tuple(self._nested(s) for s in kept)
+            read.update(chain.xs)
+            covered.update(chain.covered)
+            kept.append(ins.Fused(out, tuple(chain.xs), " ".join(chain.steps), loc=stmt.loc))
+        return tuple(reversed(kept))
 
     def _nested(self, stmt: Stmt) -> Stmt:
         match stmt:
@@ -179,9 +187,12 @@ class _Selection:
             if number == 0 and (step := self._step(before)) is not None and not step.covered:
                 if isinstance(before, ins.Cast) and not _widens(before):
                     continue  # rounds: not what a step in f32 would give
-                widens = isinstance(before, ins.Cast)
                 steps, xs = [*step.steps, *chain.steps], [*step.xs, *chain.xs[1:]]
-                whole = x.type.dtype == F32 and (widens or self._uses[x] == 1)
+                # A cast, and a column in front of a function, cost nothing a second time.
+                free = isinstance(before, ins.Cast) or (
+                    chain.steps[-1:] and chain.steps[-1] in FUNCTIONS
+                )
+                whole = x.type.dtype == F32 and (free or self._uses[x] == 1)
                 if whole and self._fits(steps, xs):
                     return _Chain(steps, xs, [*chain.covered, before])
             elif isinstance(before, ins.Cast) and _widens(before) and not self._column(x):
@@ -246,6 +257,12 @@ def is_column(value: Value, made: Mapping[Value, Stmt]) -> bool:
         return False
     place = None if seen.type.layout is None else placement_of(seen.type.layout)
     return place is not None and counts(place, seen.type.shape)[1] == 1
+
+
+def _is_narrow(value: Value) -> bool:
+    """Whether a partition has one element of a tile: a column, which engines want in f32."""
+    place = None if value.type.layout is None else placement_of(value.type.layout)
+    return place is None or counts(place, value.type.shape)[1] == 1
 
 
 def _is_plain(value: Value) -> bool:

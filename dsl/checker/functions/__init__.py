@@ -7,7 +7,19 @@ from dslc.checker.functions import (
     memory,
     reducing,
     scalars,
+    scanning,
     shaping,
+    sorting,
 )
 
-__all__ = ["arithmetic", "explicit", "making", "memory", "reducing", "scalars", "shaping"]
+__all__ = [
+    "arithmetic",
+    "explicit",
+    "making",
+    "memory",
+    "reducing",
+    "scalars",
+    "scanning",
+    "shaping",
+    "sorting",
+]

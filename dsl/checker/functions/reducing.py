@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from dslc.checker import arithmetic
-from dslc.checker.calls import FUNCTIONS, Argument, function
+from dslc.checker.calls import FUNCTIONS, Argument, Known, function
 from dslc.checker.context import Context
 from dslc.checker.failure import fail
 from dslc.checker.functions.scalars import axis_in
@@ -20,7 +22,8 @@ def _scalar(x: Value) -> Item:
     return ex.Read(x) if not x.type.shape else x
 
 
-def _check(op: str, dtype: DType, x: Argument) -> None:
+def check(op: str, dtype: DType, x: Argument) -> None:
+    """Refuse dtypes that a reduction does not have."""
     if op in ("any", "all"):
         if dtype.kind is not Kind.BOOL:
             fail(
@@ -38,20 +41,22 @@ def _check(op: str, dtype: DType, x: Argument) -> None:
         )
 
 
+def flat(c: Context, tile: Value, keep: bool, op: str, x: Argument) -> Value:
+    """All elements along one axis, for a reduction of everything."""
+    if keep:
+        fail("DSL0205", f"{op} with keepdims needs an axis", x.loc)
+    return c.emit.reshape(tile, (math.prod(tile.type.shape),))
+
+
 def reduce(
     c: Context, op: str, x: Argument, axis: Argument | None, keepdims: Argument | None
 ) -> Item:
     """A reduction over one axis, or over everything where there is no axis."""
     tile = x.tile()
-    _check(op, tile.type.dtype, x)
+    check(op, tile.type.dtype, x)
     keep = keepdims.boolean() if keepdims else False
     if axis is None:
-        if keep:
-            fail("DSL0205", f"{op} with keepdims needs an axis", x.loc)
-        count = 1
-        for extent in tile.type.shape:
-            count *= extent
-        tile, number = c.emit.reshape(tile, (count,)), 0
+        tile, number = flat(c, tile, keep, op, x), 0
     else:
         number = axis_in(axis, tile.type.rank)
     shape = list(tile.type.shape)
@@ -96,20 +101,6 @@ def _extreme(
     return reduce(c, op, x, axis, rest.get("keepdims"))
 
 
-class Known(Argument):
-    """An argument that was evaluated already."""
-
-    __slots__ = ("_item",)
-
-    def __init__(self, c: Context, node: object, name: str, item: Item) -> None:
-        Argument.__init__(self, c, node, name)  # type: ignore[arg-type]
-        self._item = item
-
-    def item(self) -> Item:
-        """Whatever it is."""
-        return self._item
-
-
 @function
 def max_(
     c: Context,
@@ -138,7 +129,7 @@ def min_(
 def cumsum(c: Context, x: Argument, axis: Argument) -> Item:
     """Inclusive prefix sums along an axis."""
     tile = x.tile()
-    _check("cumsum", tile.type.dtype, x)
+    check("cumsum", tile.type.dtype, x)
     out = c.emit.value(tile.type.dtype, tile.type.shape)
     c.emit.emit(ins.Scan(out, "sum", tile, axis_in(axis, tile.type.rank), loc=c.emit.loc))
     return out

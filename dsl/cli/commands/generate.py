@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """
 dslc generate Llama-3.2-1B -p "The tide comes in" -n 32
 dslc generate qwen3-0.6b-gptq -p "Once" --temperature 0.8 --top-p 0.95 --seed 1
+dslc generate imported -p "Once upon a time"
 dslc generate model.gguf --ids 1,306,4658 -n 16
 """
 
@@ -41,9 +42,7 @@ dslc generate model.gguf --ids 1,306,4658 -n 16
 @click.option(
     "--dtype",
     type=click.Choice(["f32", "f16", "bf16"]),
-    default="f32",
-    show_default=True,
-    help="Of activations, caches, and weights that are no codes.",
+    help="Of activations, caches, and weights that are no codes (default: f32).",
 )
 @click.option(
     "--quantize",
@@ -75,7 +74,7 @@ def command(
     ids: str | None,
     count: int,
     target: str,
-    dtype: str,
+    dtype: str | None,
     quantize: str,
     length: int | None,
     temperature: float,
@@ -85,7 +84,8 @@ def command(
 ) -> None:
     """Go on with a prompt, by a model that is read from its checkpoint.
 
-    MODEL is a folder of Hugging Face's form or a .gguf file: docs/models.md lists families and formats.
+    MODEL is a folder of Hugging Face's form, a .gguf file, or what `dslc import` has written:
+    docs/models.md lists families and formats.
     Tokens are printed as they come, times by stage on the standard error at the end.
     """
     from dslc.cli.progress import shown_progress
@@ -97,7 +97,12 @@ def command(
     start = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
     with shown_progress("loading") as progress:
         made = open_model(
-            model, target, dtype=dtype, length=length or 0, quantize=quantize, progress=progress
+            model,
+            target,
+            dtype=dtype or "",
+            length=length or 0,
+            quantize=quantize,
+            progress=progress,
         )
     sampling = Sampling(temperature, top_k, top_p, seed)
     begin = time.perf_counter()

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 from dslc.runtime.nki_simulator.elements import Array, array_dtype
 from dslc.runtime.nki_simulator.tensors import SBUF, Tensor
-from dslc.runtime.nki_simulator.views import NkiTensor
 
 
-class IndirectTensor(NkiTensor):
+class IndirectTensor(Tensor):
     """A pattern of an HBM tensor whose first axis goes where `rows` [partitions, 1] say.
 
     Element [p, ...] is at rows[p] steps of the storage's axis `axis`, plus the rest of the pattern. It
-    touches all of the tensor, as far as anyone knows before.
+    touches all of the tensor, as far as anyone knows before. It is no further sliced or viewed.
     """
 
     __slots__ = ("axis", "rows")
 
-    def __init__(self, view: NkiTensor, rows: Tensor, axis: int) -> None:
+    def __init__(self, view: Tensor, rows: Tensor, axis: int) -> None:
         whole = tuple((0, n) for n in view.storage.shape)
         super().__init__(view.storage, view.shape, view.steps, view.offset, whole, None, view.dtype)
         self.rows, self.axis = rows, axis

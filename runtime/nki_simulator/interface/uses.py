@@ -7,7 +7,7 @@ not list, arithmetic of registers.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dslc.runtime.nki_simulator.interface.instructions import (
@@ -19,6 +19,7 @@ from dslc.runtime.nki_simulator.interface.instructions import (
 from dslc.runtime.nki_simulator.interface.names import LANGUAGE_NAMES
 from dslc.runtime.nki_simulator.interface.operators import ALU_ROWS, KINDS
 from dslc.runtime.nki_simulator.neuroncore import Core
+from dslc.runtime.nki_simulator.syntax import nodes
 
 _ISA, _LANGUAGE = "nki.isa", "nki.language"
 _OLD_ENGINES = tuple(
@@ -45,9 +46,10 @@ def check_uses(tree: ast.Module, core: Core) -> None:
 
 def wrong_uses(tree: ast.Module, version: int) -> Iterator[Wrong]:
     """All of a file, on a generation of NeuronCores."""
-    modules = _modules(tree)
-    registers = _registers(tree, modules)
-    for node in ast.walk(tree):
+    every = nodes(tree)
+    modules = _modules(every)
+    registers = _registers(tree, every, modules)
+    for node in every:
         if isinstance(node, ast.Attribute):
             yield from _name(node, modules)
         elif isinstance(node, ast.Call):
@@ -60,10 +62,10 @@ def wrong_uses(tree: ast.Module, version: int) -> Iterator[Wrong]:
                     yield Wrong("scalar", f"the register {side.id} is computed with", node.lineno)
 
 
-def _modules(tree: ast.Module) -> dict[str, str]:
+def _modules(every: Sequence[ast.AST]) -> dict[str, str]:
     """The names under which a file has the modules of nki."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in every:
         match node:
             case ast.Import(names=names):
                 for alias in names:
@@ -143,16 +145,23 @@ def _call(node: ast.Call, row: Row, modules: dict[str, str], version: int) -> It
                 )
 
 
-def _registers(tree: ast.Module, modules: dict[str, str]) -> dict[int, frozenset[str]]:
+def _registers(
+    tree: ast.Module, every: Sequence[ast.AST], modules: dict[str, str]
+) -> dict[int, frozenset[str]]:
     """By the sums and products of a file (their identities) the names of registers that they see."""
     looped = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+    allocates = False
+    for node in every:
+        if isinstance(node, ast.Assign):
+            allocates = allocates or any(_allocated(node, modules))
+        elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             name = node.func.id if isinstance(node.func, ast.Name) else name
             if name in _LOOPS:
                 looped |= {a.id for a in node.args if isinstance(a, ast.Name)}
     found: dict[int, frozenset[str]] = {}
+    if not looped and not allocates:
+        return found
 
     def visit(node: ast.AST, seen: frozenset[str]) -> None:
         if isinstance(node, ast.FunctionDef):

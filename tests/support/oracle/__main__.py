@@ -9,6 +9,7 @@ run that was stopped goes on where it was; shards are ranges of seeds.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -72,6 +73,8 @@ if __name__ == "__main__":
     parser.add_argument("--state", type=Path)
     parser.add_argument("--shrink", type=int, default=300)
     given = parser.parse_args()
+    gc.freeze()  # what is imported stays, and little of what a program makes refers to itself
+    gc.set_threshold(50_000, 20, 20)
     made = sweep(given.target, given.first, given.last, given.state, given.shrink)
     print(dict(made["counts"]), "refused:")
     for reason, count in sorted(made["refused"].items(), key=lambda item: -item[1]):

@@ -39,14 +39,13 @@ def drawn(t: Tensor, shape: Shape, rng: np.random.Generator) -> Array:
         return cast(small.astype(np.float64), DTYPES["f64"], d)
     if d.is_integer:
         count = math.prod(shape)
-        some = [
-            int.from_bytes(rng.bytes(8), "little") % (1 << d.bits) + d.least for _ in range(count)
-        ]
-        near = rng.integers(-4, 5, count)
-        picks = rng.integers(0, 6, count)
+        words = np.frombuffer(rng.bytes(8 * count), "<u8").tolist()
+        some = [word % (1 << d.bits) + d.least for word in words]
+        near = rng.integers(-4, 5, count).tolist()
+        picks = rng.integers(0, 6, count).tolist()
         ends = (d.least, d.greatest)
         values = [
-            min(max(int(v), d.least), d.greatest) if p < 3 else ends[p % 2] if p == 3 else w
+            min(max(v, d.least), d.greatest) if p < 3 else ends[p % 2] if p == 3 else w
             for v, w, p in zip(near, some, picks, strict=True)
         ]
         return objects(values, shape)

@@ -1,0 +1,82 @@
+"""`dslc import`: a checkpoint to packed weights and a package of the kernels that they need."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+from dslc.cli.pages import Documented
+from dslc.cli.session import current, session_options
+from dslc.environment import default_target
+
+_EXAMPLES = """
+dslc import Llama-3.2-1B -o llama --quantize u4:128
+dslc import Qwen3-0.6B-GPTQ -t cpu -t cuda:sm_90a --dtype f16 -o qwen
+dslc generate llama -p "The tide comes in"
+"""
+
+
+@click.command("import", cls=Documented, examples=_EXAMPLES)
+@click.argument("model", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to write, or to go on with.",
+)
+@click.option(
+    "-t",
+    "--target",
+    "targets",
+    multiple=True,
+    help="A machine that it is for (dslc targets); say it again for another.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["f32", "f16", "bf16"]),
+    default="f32",
+    show_default=True,
+    help="Of activations, caches, and weights that are no codes.",
+)
+@click.option(
+    "--quantize",
+    metavar="DTYPE:GROUP",
+    default="",
+    help="Round float weights of products to codes, such as u4:128.",
+)
+@click.option(
+    "--length", type=click.IntRange(1), help="Positions of the caches (default: up to 4096)."
+)
+@click.option(
+    "-j", "--jobs", type=click.IntRange(0), help="Processes that compile (0: in this one)."
+)
+@session_options
+def command(
+    model: Path,
+    output: Path,
+    targets: tuple[str, ...],
+    dtype: str,
+    quantize: str,
+    length: int | None,
+    jobs: int | None,
+) -> None:
+    """Write a folder that dslc generate runs at once: nothing is packed or compiled then.
+
+    MODEL is a folder of Hugging Face's form or a .gguf file. None of the targets needs to be here.
+    Files appear when they are whole; the same command goes on where one was stopped.
+    """
+    from dslc.cli.progress import shown_progress
+    from dslc.models.importing import Settings, import_model
+
+    begin = time.monotonic()
+    settings = Settings(targets or (default_target(),), dtype, length or 0, quantize)
+    with shown_progress(f"importing {model}") as advance:
+        report = None if advance is None else lambda what, done, total: advance(done, total)
+        manifest = import_model(model, output, settings, jobs=jobs, report=report)
+    size = sum(manifest.files.values())
+    current().say(
+        f"{output}: {size / 1e6:.1f} MB of weights in {len(manifest.files)} files, kernels for "
+        f"{', '.join(manifest.targets)}, in {time.monotonic() - begin:.1f} s"
+    )

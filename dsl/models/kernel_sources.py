@@ -1,0 +1,102 @@
+"""Where the kernels of a model's steps come from: compiled as they are needed, or a package of them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from dslc import library
+from dslc.compiler.fingerprint import digest
+from dslc.models.linear import Product
+from dslc.models.plan import Step
+from dslc.runtime.elements import Array
+
+if TYPE_CHECKING:
+    from dslc.compilation.specialization import Specialization
+
+KERNELS = Path(__file__).with_name("kernels.tile")
+
+
+class Kernels(Protocol):
+    """Gives the compiled kernel of a step."""
+
+    def specialized(self, step: Step) -> Specialization:
+        """For the step's dims and constants."""
+
+
+class CompiledKernels:
+    """Compiled for a target, by the compile cache."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self._choices: dict[tuple[object, ...], dict[str, int]] = {}
+
+    def specialized(self, step: Step) -> Specialization:
+        """DSL0501 and others where the machine cannot be compiled for."""
+        kernel = _library(self.target, tuple(sorted(step.constants.items())))[step.kernel]
+        return kernel.specialize(**step.dims, **self.choices(step))
+
+    def choices(self, step: Step) -> dict[str, int]:
+        """The choices of a product of so many rows: none, or those that take the weights as packed.
+
+        Most machines store weights in one way whatever the choices are. Where the storage follows from
+        them, those of one row hold for all, but for the rows of a block.
+        """
+        rows = step.dims.get("M", 1)
+        if step.product is None:
+            return {}
+        key = (step.kernel, *sorted(step.dims.items()), *sorted(step.constants.items()))
+        if key not in self._choices:
+            kernel = _library(self.target, tuple(sorted(step.constants.items())))[step.kernel]
+            packed = self.packer(step.product, str(step.constants["T"])).artifact.signature
+            other = kernel.specialize(**step.dims).artifact.signature
+            self._choices[key] = {}
+            if [p.packed for p in packed.params] != [p.packed for p in other.params]:
+                kept = {n: int(str(v)) for n, v in packed.config.items() if n in ("BN", "BK")}
+                blocks = [int(str(n)) for n in kernel.tunes["BM"] if int(str(n)) <= rows]
+                self._choices[key] = {**kept, "BM": max(blocks)}
+        return self._choices[key]
+
+    def packer(self, product: Product, dtype: str) -> Specialization:
+        """What says how a product's weights are stored: the kernel of one row that adds nothing."""
+        constants = {"T": dtype, **product.constants}
+        kernel = _library(self.target, tuple(sorted(constants.items())))[product.kernel]
+        return kernel.specialize(M=1, K=product.rows, N=product.columns)
+
+    def pack(self, product: Product, dtype: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """The arrays of a product's weights as its kernels take them."""
+        made, packed = self.packer(product, dtype), dict(arrays)
+        for parameter in made.parameters:
+            if parameter.may_be_packed:
+                packed[parameter.name] = made.pack(parameter.name, arrays[parameter.name])
+        return packed
+
+
+class PackagedKernels:
+    """Those of a package: nothing is compiled."""
+
+    def __init__(self, path: str | os.PathLike[str], target: str) -> None:
+        from dslc.loading import load
+
+        self.target = target
+        self._library = load(path, target)
+
+    def specialized(self, step: Step) -> Specialization:
+        """DSL0744 and DSL0747 where the package has it not."""
+        return self._library[packaged_name(step)].specialize(**step.dims)
+
+
+def packaged_name(step: Step) -> str:
+    """The name of a step's kernel in a package, where each set of constants is a kernel of its own."""
+    constants = {n: repr(v) for n, v in step.constants.items()}
+    if step.product is not None:
+        constants |= {"K": repr(step.product.rows), "N": repr(step.product.columns)}
+    return f"{step.kernel}_{digest(constants)[:10]}"
+
+
+@functools.cache
+def _library(target: str, constants: tuple[tuple[str, object], ...]) -> library.Library:
+    return library.compile(KERNELS, target, define=dict(constants))
