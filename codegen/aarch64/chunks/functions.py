@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dslc.codegen.aarch64.chunks import legalised
 from dslc.codegen.aarch64.chunks.formats import F32, F64, Lanes, select
 from dslc.codegen.aarch64.chunks.lane_formats import mapped
 from dslc.codegen.aarch64.chunks.remainders import divided
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
 
-def missing(e: Emission, what: str) -> Exception:
+def missing(e: Emission, what: str, hint: str | None = None) -> Exception:
     """DSL0590 for what has no code."""
-    return error("DSL0590", f"AArch64 code has no {what}", e.kernel.loc)
+    return error("DSL0590", f"AArch64 code has no {what}", e.kernel.loc, hint=hint)
 
 
 class Chunk:
@@ -275,11 +276,11 @@ _FUNCTIONS: dict[str, Callable[[Chunk], Chunk]] = {
 
 
 def function(e: Emission, op: str, x: Lanes) -> Lanes:
-    """A function of f32 numbers; of f64 the square roots alone."""
+    """A function of f32 or f64 numbers; DSL0590 for sin and cos of f64."""
     if x.format == F64:
-        if op != "sqrt":
-            raise missing(e, f"{op} of f64")
-        return mapped(e, "fsqrt {0}.@, {1}.@", F64, x)
+        if op not in legalised.FUNCTIONS:
+            raise missing(e, f"{op} of f64", "cast to f32, or compile for the target cpu")
+        return legalised.unary(e, op, x)
     if op not in _FUNCTIONS:
         raise missing(e, f"{op} of floats")
     return _FUNCTIONS[op](Chunk(e, x)).lanes
@@ -289,8 +290,10 @@ def binary(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
     """Whole quotients, remainders of the divisor's sign, and powers."""
     if op in ("floordiv", "mod"):
         return divided(e, op, x, y)
-    if op != "pow" or x.format == F64:
-        raise missing(e, f"{op} of {'f64' if x.format == F64 else 'floats'}")
+    if op != "pow":
+        raise missing(e, f"{op} of floats")
+    if x.format == F64:
+        return legalised.power(e, x, y)
     return _power(Chunk(e, x), Chunk(e, y)).lanes
 
 

@@ -32,8 +32,8 @@ _EQUAL = 1e-3  # of a cycle: what decides between equals
 _ATOMIC = 8  # of a store
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
-_MATRICES = 4  # words of a lane that one `ldmatrix` gives
-_ADDRESSED = 64  # lane-instructions of an access of a warp: itself and its address
+_WIDEST = 4  # words of a lane that one access gives, `ldmatrix` too
+_ADDRESSED = 64  # lane-instructions of an access beyond the fewest: itself and its address
 _FRAGMENTS = {
     8: (spatial(8, 4).local(1, 4),),
     16: (spatial(8, 4).local(1, 2), column_spatial(4, 8).local(2, 1)),
@@ -85,12 +85,12 @@ def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bo
     """
     sectors = layout.elements * bits / 8 / SECTOR * SECTOR_CYCLES
     accesses, touched = _accesses(layout, bits, axis, warp)
-    direct = accesses * (max(1.0, touched / 4) + _ADDRESSED / LANES)
+    narrow = max(0.0, accesses - words(layout, bits) / warp / _WIDEST) * _ADDRESSED / LANES
+    direct = accesses * max(1.0, touched / 4) + narrow
     if staged:
         moved = layout.elements * bits / 8 + 4 * words(layout, bits)
-        if layout.rank == 2 and is_fragments(layout, bits):
-            accesses = min(accesses, words(layout, bits) / warp / _MATRICES)
-        direct = min(direct, moved / SHARED_BYTES + accesses * _ADDRESSED / LANES)
+        fragments = layout.rank == 2 and is_fragments(layout, bits)
+        direct = min(direct, moved / SHARED_BYTES + (0.0 if fragments else narrow))
     return sectors + direct
 
 

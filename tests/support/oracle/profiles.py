@@ -16,7 +16,7 @@ class Profile:
     `without` are dtypes, `outputs` and `inputs` the most tensors, `most` the elements of a tile, and
     `lacks` are: strided (parameters with strides), bits (slices of low-bit rows that are no whole
     bytes), narrow (arithmetic on integers of fewer than 8 bits), narrow += (on tensors of 8 and 16
-    bits), wide functions (exp and the like of f64), packed (`packed row`), packed out (stores to it).
+    bits), packed (`packed row`), packed out (stores to it).
     """
 
     without: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class Profile:
 
 PROFILES = {
     "interp": Profile(),
-    "aarch64": Profile(lacks=frozenset({"narrow +=", "wide functions"})),
+    "aarch64": Profile(lacks=frozenset({"narrow +="})),
     "cpu": Profile(lacks=frozenset({"narrow +="})),
     "cuda": Profile(),
     "hip": Profile(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,46 @@ def test_erf(tmp_path: Path) -> None:
     run(tmp_path, kernel("a: f32[N]", "erf(a[n : n + 32])", "f32"), x, y, target="aarch64:i8mm")
     exact = np.array([math.erf(float(v)) for v in x])
     assert np.abs(y - exact).max() < 5e-7
+
+
+LONG: dict[str, tuple[Any, float, float]] = {
+    "exp": (np.exp, -700, 700), "exp2": (np.exp2, -1000, 1000), "log": (np.log, 1e-300, 1e300),
+    "log2": (np.log2, 1e-300, 1e300), "rsqrt": (lambda x: 1 / np.sqrt(x), 1e-300, 1e300),
+    "sqrt": (np.sqrt, 1e-300, 1e300), "tanh": (np.tanh, -20, 20),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -700, 700),
+    "erf": (np.vectorize(math.erf, otypes=[np.float64]), -6, 6),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_functions_of_f64(tmp_path: Path, name: str) -> None:
+    """By the legalisation of Vector IR, with its errors; ends are those of NumPy."""
+    function, low, high = LONG[name]
+    rng = np.random.default_rng(5)
+    x = rng.uniform(low, high, 1000)
+    if low > 0:
+        x = np.exp(rng.uniform(np.log(low), np.log(high), 1000))
+    x[:9] = np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, -1.0, 1.0, 1e300
+    y = np.zeros_like(x)
+    run(tmp_path, kernel("a: f64[N]", f"{name}(a[n : n + 32])", "f64"), x, y, target="aarch64:base")
+    with np.errstate(all="ignore"):
+        exact = function(x.astype(np.longdouble))
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(exact))
+    near = np.isfinite(exact.astype(np.float64)) & np.isfinite(y)
+    np.testing.assert_array_equal(y[~near], exact[~near].astype(np.float64))
+    unit = np.spacing(np.abs(exact[near]).astype(np.float64))
+    assert (np.abs(y[near] - exact[near]) <= 2 * unit).all()
+
+
+def test_powers_of_f64(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    x, y = np.exp(rng.uniform(-50, 50, 1000)), rng.uniform(-12, 12, 1000)
+    x[:6], y[:6] = (-2.0, -2.0, 0.0, 0.0, np.inf, -1.5), (3.0, 0.5, 0.0, -1.0, -2.0, 2.0)
+    z = np.zeros_like(x)
+    text = kernel("a: f64[N], b: f64[N]", "a[n : n + 32] ** b[n : n + 32]", "f64")
+    run(tmp_path, text, x, y, z, target="aarch64:base")
+    with np.errstate(all="ignore"):
+        exact = x.astype(np.longdouble) ** y.astype(np.longdouble)
+    np.testing.assert_array_equal(z[:6], exact[:6].astype(np.float64))
+    unit = np.spacing(np.abs(exact[6:]).astype(np.float64))
+    assert (np.abs(z[6:] - exact[6:]) <= 2 * unit).all()
