@@ -15,7 +15,7 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
-UNITS = 264  # turns that are to be busy: two for each of 132 multiprocessors
+UNITS = 132  # turns that are to be busy at once; more where lengths differ much
 LOG2_E, WAYS, BL, BH, BD = dims("LOG2_E WAYS BL BH BD")
 B, S, L, P, HQ, HK, D = dims("B S L P HQ HK D")
 
@@ -82,14 +82,14 @@ def join_parts(
         highest = full(f32, [BH], -1e30)
         weights = zeros(f32, [BH])
         acc = zeros(f32, [BH, BD])
-        for p in range(0, P, 32 // BH):
-            tops = top[b, p : p + 32 // BH, s, h : h + BH]
-            tops = where((arange(32 // BH) + p < P)[:, None], tops, -1e30)
+        for p in range(0, P, 16 // BH):
+            tops = top[b, p : p + 16 // BH, s, h : h + BH]
+            tops = where((arange(16 // BH) + p < P)[:, None], tops, -1e30)
             higher = maximum(highest, max(tops, 0))
             shrink = exp2(highest - higher)
             share = exp2(tops - higher)
-            weights = weights * shrink + sum(total[b, p : p + 32 // BH, s, h : h + BH] * share, 0)
-            part = o[b, p : p + 32 // BH, s, h : h + BH, d : d + BD] * share[:, :, None]
+            weights = weights * shrink + sum(total[b, p : p + 16 // BH, s, h : h + BH] * share, 0)
+            part = o[b, p : p + 16 // BH, s, h : h + BH, d : d + BD] * share[:, :, None]
             acc = acc * shrink[:, None] + sum(part, 0)
             highest = higher
         y[b, s, h : h + BH, d : d + BD] = cast(acc / weights[:, None], T)

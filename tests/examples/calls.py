@@ -112,16 +112,16 @@ TABLE: dict[str, Calls] = {
         "attention_decode", FLOATS, {},
         sizes(
             "B S L HQ HK D P",
-            (2, 1, 200, 8, 2, 32, 2), (1, 2, 150, 3, 3, 16, 3), (3, 1, 5, 4, 1, 64, 1),
+            (2, 1, 100, 8, 2, 32, 2), (1, 2, 70, 3, 3, 16, 2), (3, 1, 5, 4, 1, 64, 1),
         ),
     ),
     "join_parts": (
         "attention_decode", FLOATS, {},
-        sizes("B P S HQ D", (2, 4, 1, 8, 64), (1, 35, 2, 3, 16), (3, 1, 1, 1, 100)),
+        sizes("B P S HQ D", (2, 4, 1, 8, 64), (1, 35, 2, 3, 16), (3, 1, 1, 1, 70)),
     ),
     "attention_decode": (
         "attention_decode", FLOATS, {},
-        sizes("B S L HQ HK D", (2, 1, 200, 8, 2, 32), (1, 2, 150, 3, 3, 16), (3, 1, 5, 4, 1, 64)),
+        sizes("B S L HQ HK D", (2, 1, 100, 8, 2, 32), (1, 2, 70, 3, 3, 16), (3, 1, 5, 4, 1, 64)),
     ),
     "lowrank": (
         "lowrank", FLOATS, SMALL_TILES,
