@@ -141,7 +141,7 @@ class Plan:
         if rows == 1 and self.parts > 1:
             yield from self._in_parts(given, constants, dims, o)
         else:
-            yield self._step("attention", {**given, "o": o}, constants, **dims, Q=width)
+            yield self._step("attention", {**given, "o": o}, constants, None, **dims, Q=width)
         yield from self._onto(number, "o", "post_attention_norm", rows, o, x)
 
     def _in_parts(
@@ -157,10 +157,11 @@ class Plan:
             for name, more in (("sums", (c.head_size,)), ("tops", ()), ("totals", ()))
         }
         constants = {**constants, "ROWS": rows}
-        yield self._step("attention_parts", {**given, **own}, constants, **dims, P=self.parts)
+        dims = {**dims, "P": self.parts}
+        yield self._step("attention_parts", {**given, **own}, constants, None, **dims)
         joined = {"P": self.parts, "J": c.key_heads, "ROWS": rows, "D": c.head_size}
         width = c.heads * c.head_size
-        yield self._step("join_parts", {**own, "o": o}, group, **joined, M=1, Q=width)
+        yield self._step("join_parts", {**own, "o": o}, group, None, **joined, M=1, Q=width)
 
     def _feed_forward(self, number: int, rows: int, x: str) -> Iterator[Step]:
         c = self.config
