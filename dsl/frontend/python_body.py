@@ -28,6 +28,8 @@ _COMPARE = {
     ast.LtE: "<=",
     ast.Gt: ">",
     ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
 }
 
 
@@ -225,7 +227,7 @@ class BodyReader:
 
     def _compare(self, op: ast.cmpop, loc: Loc) -> str:
         if type(op) not in _COMPARE:
-            message, hint = FOREIGN["in" if isinstance(op, ast.In | ast.NotIn) else "is"]
+            message, hint = FOREIGN["in"]
             raise error("DSL0105", message, loc, hint=hint)
         return _COMPARE[type(op)]
 
