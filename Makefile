@@ -1,7 +1,7 @@
 # Two commands do all the set-up on a fresh machine with Python 3.11+ and make:
 # `make demo` runs the main job, `make test` every test that needs no accelerator.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3 python; do \
-	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$p && break; done)
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -68,7 +68,7 @@ system-packages:
 # What dslc itself needs is all that the demo needs; .ready has the tools of development beside it.
 $(VENV)/.demo: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "dslc needs Python 3.11 or later; none is in PATH"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "$(PYTHON) does not run, or is not Python 3.11 or later"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) has no venv module: on Debian and Ubuntu, apt install python3-venv"; exit 1; }

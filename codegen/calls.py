@@ -1,17 +1,72 @@
-"""Programs of several kernels as artifacts: what each call gives, over the program's own dims."""
+"""Artifacts of CPUs' kernels, and of programs: what each call gives, over the program's own dims."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
+from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import storage_dtype
-from dslc.compiler.ir import Call, Kernel, Memory, Program
+from dslc.compiler.ir import Call, Kernel, Memory, Program, TileProgram
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.manifest import expression_text, signature_of
+from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.manifest import expression_text, grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A function of a CPU: its text, the scratch memory that a call needs, the texts of its asserts."""
+
+    symbol: str
+    text: str
+    scratch: int
+    asserts: tuple[str, ...]
+
+
+def cpu_artifact(
+    program: TileProgram,
+    target: Target,
+    source: str,
+    features: Iterable[str],
+    generate: Callable[[Kernel], Code],
+) -> Artifact:
+    """The texts of what the passes have scheduled, as files `source`; equal kernels are one.
+
+    The launch descriptions are those that the runtime of CPUs calls by.
+    """
+    refuse_padding(program)
+
+    def of_kernel(kernel: Kernel) -> Artifact:
+        code = generate(kernel)
+        launch: dict[str, Json] = {
+            "variant": target.name.partition(":")[2],
+            "features": sorted(features),
+            "arguments": argument_words(kernel),
+            "scratch": code.scratch,
+            "asserts": list(code.asserts),
+            "grid": list(grid_of(kernel)),
+        }
+        return Artifact(
+            kernel.name,
+            "kernel",
+            target.name,
+            code.symbol,
+            signature_of(kernel, {}),
+            UNKNOWN,
+            grid_of(kernel),
+            workspaces=workspaces_of(kernel),
+            launch=launch,
+            files={source: code.text.encode()},
+        )
+
+    if isinstance(program, Kernel):
+        return of_kernel(program)
+    lowered = {k: of_kernel(k) for k in kernels(program)}
+    return program_artifact(program, target, lowered, source)
 
 
 def program_artifact(
@@ -25,14 +80,14 @@ def program_artifact(
 
     `more` is what its launch says besides.
     """
-    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
+    numbered: dict[tuple[object, ...], tuple[int, Artifact]] = {}
     calls: list[Json] = []
     for call in program.calls:
         made = lowered[call.kernel]
         same = (made.files[source], repr(made.signature))
-        number, _ = kernels.setdefault(same, (len(kernels), made))
+        number, _ = numbered.setdefault(same, (len(numbered), made))
         calls.append({"kernel": number, **call_arguments(program, call)})
-    made_of = dict(kernels.values())
+    made_of = dict(numbered.values())
     return Artifact(
         program.name,
         "program",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 from dslc.compiler.artifact import Artifact, Json
 
@@ -26,6 +27,20 @@ def with_own_symbols(artifact: Artifact, source: str) -> Artifact:
         manifests.append({**manifest, "entry": own, "files": {}})
     launch = {**artifact.launch, "kernels": manifests}
     return dataclasses.replace(artifact, files=files, launch=launch)
+
+
+def with_variants(artifacts: Sequence[Artifact], source: str) -> Artifact:
+    """One artifact of those for several variants of a CPU: `launch` has their manifests.
+
+    The texts of each have the variant's name before theirs.
+    """
+    own = [a if a.kind == "kernel" else with_own_symbols(a, source) for a in artifacts]
+    names = [a.target.partition(":")[2] for a in own]
+    files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
+    manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
+    return dataclasses.replace(
+        own[0], files=files, launch={"variants": manifests}, entry=own[0].name
+    )
 
 
 def renamed(text: str, symbol: str, other: str) -> str:

@@ -7,6 +7,7 @@ The body is compiled from its source and never executed. Keywords are the kernel
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import types
 from collections.abc import Callable
@@ -39,6 +40,7 @@ class DecoratedKernel(Kernel):
     ) -> None:
         super().__init__(self._origin_for_target, autotune=autotune)
         functools.update_wrapper(self, function)
+        _keep_annotations(self, function)
         if isinstance(function, types.FunctionType) and _is_unsaved(function):
             from dslc.unsaved_source import keep_unsaved_source
 
@@ -122,6 +124,19 @@ def program(
 ) -> Kernel | Callable[[Function], Kernel]:
     """Make a program of a function that calls decorated kernels: several kernels, one dispatch."""
     return _decorate(function, "program", values, target, autotune)
+
+
+def _keep_annotations(kernel: DecoratedKernel, function: Function) -> None:
+    """Give the kernel the function's annotations as texts, where Python evaluates them late (PEP 649).
+
+    Their names are dims, which are nowhere defined: nothing evaluates them. Python up to 3.13 has the
+    texts already, by `from __future__ import annotations`.
+    """
+    if sys.version_info >= (3, 14):
+        import annotationlib
+
+        texts = annotationlib.get_annotations(function, format=annotationlib.Format.STRING)
+        kernel.__annotations__ = texts
 
 
 def _is_unsaved(function: types.FunctionType) -> bool:

@@ -377,9 +377,10 @@ def test_specialisations_in_memory_are_bounded(monkeypatch):
 
 def test_arguments_are_not_kept_alive(lib):
     x, y = rows()
+    before = sys.getrefcount(x)  # from 3.14 on a call does not always count its argument
     lib.softmax(x, y)
     gc.collect()
-    assert sys.getrefcount(x) == 2
+    assert sys.getrefcount(x) == before
 
 
 def test_kernels_are_attributes_where_their_names_are_free():

@@ -11,10 +11,11 @@ from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.products.sweeps import run, sweep_of
 from dslc.codegen.aarch64.statements import keep, scratch_for
+from dslc.codegen.chunks.handing_on import order_of
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.traverse import Use, names_in, uses_of
+from dslc.compiler.ir.traverse import Use
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -73,7 +74,7 @@ def branch(e: Emission, i: ins.If) -> None:
         if not last:
             s.jump(end)
     s.put(end)
-    e.s.forget("tile")
+    e.forget()
     for j in i.joined:
         _settle(e, j.result, homes[j.result])
 
@@ -116,7 +117,7 @@ def _enter(e: Emission, carried: Sequence[ins.Carried]) -> Homes:
         home = _place(e, c.inner)
         _assign(e, home, c.init)
         homes[c] = home
-    e.s.forget("tile")
+    e.forget()
     return homes
 
 
@@ -126,7 +127,7 @@ def _inside(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
 
 
 def _leave(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
-    e.s.forget("tile")
+    e.forget()
     for c in carried:
         _settle(e, c.result, homes[c])
 
@@ -135,23 +136,16 @@ def _hand_on(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
     """The next iteration's values; each goes to its place once nothing to come reads what is there."""
     waiting = [c for c in carried if not _stays(e, c, homes)]
     late: list[tuple[Array | Reg, Array | Reg, ins.Carried]] = []
-    reads = {c: _read_by(e, c.yielded) for c in waiting}
-    while waiting:
-        ready = next(
-            (c for c in waiting if not any(c.inner in reads[d] for d in waiting if d is not c)),
-            None,
-        )
-        c = ready or waiting[0]
-        waiting.remove(c)
+    for c, in_place in order_of(waiting, e.lazy, e.homes):
         home = homes[c]
         assert not isinstance(home, InRegisters)
-        if ready is not None and (c.inner not in reads[c] or _in_place(e, c)):
+        if in_place:
             _assign(e, home, c.yielded)
         else:
             between = _place(e, c.inner)
             _assign(e, between, c.yielded)
             late.append((home, between, c))
-        e.s.forget("tile")
+        e.forget()
     for home, between, c in late:
         if isinstance(home, Array) and isinstance(between, Array):
             assert isinstance(c.inner, Value)
@@ -162,7 +156,7 @@ def _hand_on(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
             assert isinstance(home, Reg)
             assert isinstance(between, Reg)
             e.s.move(home, between)
-    e.s.forget("tile")
+    e.forget()
 
 
 def _stays(e: Emission, c: ins.Carried, homes: Homes) -> bool:
@@ -170,38 +164,6 @@ def _stays(e: Emission, c: ins.Carried, homes: Homes) -> bool:
     if not isinstance(c.yielded, Value):
         return c.yielded == c.inner
     return e.homes.get(c.yielded) is homes[c]
-
-
-def _read_by(e: Emission, use: Use) -> set[Value | ex.Var]:
-    """The tiles and scalars that computing a use reads, as far as nothing was computed before."""
-    names: set[Value | ex.Var] = set()
-    stack = list(names_in(use))
-    while stack:
-        name = stack.pop()
-        if name in names:
-            continue
-        names.add(name)
-        if isinstance(name, Value) and name not in e.homes:
-            stack += [n for u in uses_of(e.lazy[name]) for n in names_in(u)]
-    return names
-
-
-def _in_place(e: Emission, c: ins.Carried) -> bool:
-    """Whether each element of the next iteration's tile reads the carried one at its place alone."""
-    if not isinstance(c.yielded, Value):
-        return True
-    stack = [c.yielded]
-    while stack:
-        value = stack.pop()
-        if value is c.inner or value in e.homes:
-            continue
-        stmt = e.lazy[value]
-        inner = [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
-        if isinstance(stmt, ins.ELEMENTWISE):
-            stack += inner
-        elif any(c.inner in _read_by(e, v) for v in inner):
-            return False
-    return True
 
 
 STATEMENTS = {ins.For: for_loop, ins.While: while_loop, ins.If: branch}

@@ -20,22 +20,19 @@ from dslc.codegen.aarch64.machine_code.blocks import Label, Reg
 from dslc.codegen.aarch64.machine_code.stream import Scope
 from dslc.codegen.aarch64.memory.addresses import Addresses
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
-from dslc.codegen.aarch64.memory.transfer import from_registers, to_general
-from dslc.codegen.aarch64.places import Array, Bound, InRegisters, Loops
-from dslc.codegen.aarch64.products.driving import Plan
+from dslc.codegen.aarch64.memory.transfer import from_registers, gather_register, to_general
+from dslc.codegen.aarch64.places import Array, InRegisters, Loops
+from dslc.codegen.aarch64.products.driving import biased, fits_registers, loads, units
 from dslc.codegen.aarch64.products.marks import Marks
 from dslc.codegen.aarch64.refusals import without_code
 from dslc.codegen.chunks.at import At, linear_of
-from dslc.codegen.chunks.regions import Inside
 from dslc.codegen.quoting import ascii_name
-from dslc.compiler.analysis.axis_extents import Extents
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
-from dslc.compiler.ir.rewrite import fresh_name, scalar_names
-from dslc.compiler.ir.traverse import uses_of
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.index_arithmetic import div, sub
 
 Emitter: TypeAlias = "Callable[[Emission, Any, At], Lanes]"
 
@@ -44,47 +41,28 @@ class Emission(Addresses):
     """One kernel on its way to assembly."""
 
     def __init__(self, kernel: Kernel, features: frozenset[str], pulls: Mapping[type, Emitter]):
-        super().__init__()
-        self.kernel = kernel
+        super().__init__(kernel)
         self.features = features
         self.memories: dict[Memory, Array] = {}
-        self.lazy: dict[Value, ins.Stmt] = {}
-        self.levels: dict[Value, int] = {}  # the loops around a tile's definition
-        self.homes: dict[Value, Array | InRegisters] = {}
-        self.inside: list[Inside] = []
         self.fixed_scopes: set[Scope] = set()  # loads do not move ahead of these
-        self.asserts: list[str] = []
         self.marks = Marks(ascii_name(kernel.name), self.s)
-        self.plan = Plan()
-        self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
+        self.units = units(self.plan, features)  # of tiles that products add up in
+        self.biased = biased(kernel, self.plan)  # sums that are read as f32, by product
         self.streaming = False  # what is loaded is read once: the next iterations' is asked for
-        self.extents: Extents = {}
         self.exit = Label(f".L{ascii_name(kernel.name)}_exit")
         self.done = Label(f".L{ascii_name(kernel.name)}_done")
-        self.natural: set[ex.Expr] = set()  # variables that are never negative
         self._pulls = pulls
-        self._names = scalar_names(kernel)
+
+    def may_drive(self, product: ins.Dot, value: Value, defining: Mapping[Value, ins.Stmt]) -> bool:
+        """Whole registers are finished: a tile that they stick out of reads nothing that is loaded."""
+        return fits_registers(product) or not loads(value, defining)
 
     # Scalars
-
-    def fresh(self, hint: str) -> ex.Var:
-        """An index variable of a name of its own."""
-        return ex.Var(fresh_name(hint, self._names), INDEX)
 
     def is_natural(self, form: Linear) -> bool:
         """Whether a sum is surely not negative: all its parts are not."""
         parts = all(a in self.natural and k >= 0 for a, k in form.terms.items())
         return parts and form.constant >= 0
-
-    def level_of(self, expr: ex.Expr) -> int:
-        """The loops around the latest of what an expression reads."""
-        level = 0
-        for node in ex.walk(expr):
-            if isinstance(node, ex.Var):
-                level = max(level, self.vars[node].level)
-            elif isinstance(node, ex.Read):
-                return self.s.level
-        return min(level, self.s.level)
 
     def level_of_at(self, at: At) -> int:
         """The same for where a chunk begins."""
@@ -106,21 +84,7 @@ class Emission(Addresses):
         """A float scalar truncated and saturated."""
         return floats.to_integer(self, expr, dtype)
 
-    def bind(self, var: ex.Var, reg: Reg) -> None:
-        """A scalar is in a register from here on."""
-        self.vars[var] = Bound(reg, self.s.level)
-
     # Tiles
-
-    def define(self, value: Value, stmt: ins.Stmt) -> None:
-        """A tile that is computed where it is needed."""
-        self.lazy[value] = stmt
-        self.levels[value] = self.s.level
-
-    def settle(self, value: Value, home: Array | InRegisters) -> None:
-        """A tile that is in memory or in registers from here on."""
-        self.homes[value] = home
-        self.levels[value] = self.s.level
 
     def pull(self, value: Value, at: At) -> Lanes:
         """A chunk of a tile, computed before the outermost loop that does not change it."""
@@ -128,7 +92,7 @@ class Emission(Addresses):
         remembered = self.s.recall(key)
         if isinstance(remembered, Lanes):
             return remembered
-        level = self._free_level(max(self.level_of_at(at), self._depth(value)))
+        level = self._free_level(max(self.level_of_at(at), self.depth(value)))
         with self.s.ahead_of(level):
             home = self.homes.get(value)
             if isinstance(home, InRegisters):
@@ -143,18 +107,6 @@ class Emission(Addresses):
                 lanes = emitter(self, stmt, at)
             self.s.remember(key, lanes, self.s.level)  # type: ignore[arg-type]
         return lanes
-
-    def _depth(self, value: Value) -> int:
-        """The loops around the latest definition that a tile is made of."""
-        if value in self.homes:
-            return self.levels[value]
-        depth = 0
-        for use in uses_of(self.lazy[value]):
-            if isinstance(use, Value):
-                depth = max(depth, self._depth(use))
-            else:
-                depth = max(depth, self.level_of(use))
-        return depth
 
     def _free_level(self, wanted: int) -> int:
         """The level, or the nearest to it that lies behind no branch and no loop of the program."""
@@ -173,15 +125,6 @@ class Emission(Addresses):
     def drive(self, product: ins.Dot, value: Value, array: Array) -> None:
         """`value`, made of a product element by element, to memory as the product's tiles end."""
 
-    def extent(self, value: Value, axis: int) -> ex.Expr:
-        """How many elements of a tile matter along an axis."""
-        size = value.type.shape[axis]
-        end = self.extents.get((value, axis))
-        if end is None:
-            return ex.index(size)
-        low = ex.Binary("min", ex.index(size), end, INDEX)
-        return simplify(ex.Binary("max", ex.index(0), low, INDEX))
-
     @contextmanager
     def streams(self) -> Iterator[None]:
         """What is loaded here is read once, in the order in which it lies in memory or nearly so."""
@@ -189,7 +132,36 @@ class Emission(Addresses):
         yield
         self.streaming = before
 
+    # Shapes
+
+    def spread(self, value: Value, at: At) -> Lanes:
+        """A chunk whose lanes may all be one element."""
+        return self.pull(value, at)
+
+    @staticmethod
+    def singly(at: At) -> list[At]:
+        """The lanes of a chunk, each a chunk of its own."""
+        return [At(at.base, (lane,)) for lane in at.lanes]
+
+    def one_by_one(self, value: Value, ats: list[At]) -> Lanes:
+        """Lanes that come from unrelated places, each pulled by itself."""
+        singles = [self.pull(value, at) for at in ats]
+        form = singles[0].format
+        wanted = [(x.regs[0], 0) for x in singles]
+        starts = range(0, len(wanted), form.lanes)
+        regs = tuple(gather_register(self, form, wanted[k : k + form.lanes]) for k in starts)
+        return Lanes(regs, form, len(ats))
+
     # Loops and branches
+
+    @contextmanager
+    def steps(
+        self, low: ex.Expr, high: ex.Expr, step: int, *, movable: bool = True
+    ) -> Iterator[Linear]:
+        """A loop over whole steps from low up to high."""
+        count = simplify(div(sub(high, low), step))
+        with self.loop("i", ex.index(0), count, ex.index(1), movable=movable) as var:
+            yield linear(low) + Linear({var: step})
 
     @contextmanager
     def loop(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from dslc.codegen.aarch64 import control, statements
-from dslc.codegen.aarch64.chunks import elementwise, indirect, reductions, shapes, views
+from dslc.codegen.aarch64.chunks import constants, elementwise, indirect, reductions, views
 from dslc.codegen.aarch64.chunks.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.emission import Emission
 from dslc.codegen.aarch64.machine_code.allocation import allocate, remove_dead
@@ -18,19 +17,22 @@ from dslc.codegen.aarch64.memory import accesses
 from dslc.codegen.aarch64.memory.copies import in_place
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products import emit_products
-from dslc.codegen.aarch64.products.driving import plan
 from dslc.codegen.aarch64.refusals import without_code
-from dslc.codegen.chunks.planning import LAZY, kept
+from dslc.codegen.calls import Code
+from dslc.codegen.chunks import shapes
+from dslc.codegen.chunks.grid import turn_variables
+from dslc.codegen.chunks.planning import LAZY
+from dslc.codegen.chunks.regions import strides_of
+from dslc.codegen.emitters import table
 from dslc.codegen.quoting import ascii_name, comment_lines
-from dslc.compiler.analysis.axis_extents import extents
-from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import GridAxis, Kernel, Memory, Role, Value
-from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import Kernel, Memory, Role, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify
+from dslc.compiler.ir.arithmetic.affine import linear
 from dslc.compiler.targets import Target
 
-PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **views.PULLS}
+PULLS: dict[type, Any] = table(
+    elementwise.PULLS, constants.PULLS, shapes.PULLS, accesses.PULLS, views.PULLS
+)
 STATEMENTS: dict[type, Any] = {
     **statements.STATEMENTS,
     **reductions.STATEMENTS,
@@ -52,22 +54,12 @@ _ARCHITECTURES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function's text, the scratch memory that a call needs, the texts of its asserts."""
-
-    symbol: str
-    text: str
-    scratch: int
-    asserts: tuple[str, ...]
-
-
 def variant_of(target: Target) -> str:
     """The feature set that a target stands for."""
     return target.name.partition(":")[2]
 
 
-def emit(kernel: Kernel, target: Target) -> Function:
+def emit(kernel: Kernel, target: Target) -> Code:
     """The function of a kernel. DSL0590 for what has no code."""
     variant = variant_of(target)
     e = Kernels(kernel, FEATURES[variant])
@@ -79,7 +71,7 @@ def emit(kernel: Kernel, target: Target) -> Function:
     head = f"// {kernel.name}: turns [begin, end) of {_grid(kernel)}\n"
     head += comment_lines(kernel.doc or "")
     text = f"\t.arch {_ARCHITECTURES[variant]}\n\t.text\n{head}{text}"
-    return Function(symbol, text, e.scratch_bytes, tuple(e.asserts))
+    return Code(symbol, text, e.scratch_bytes, tuple(e.asserts))
 
 
 def _grid(kernel: Kernel) -> str:
@@ -91,9 +83,6 @@ class Kernels(Emission):
 
     def __init__(self, kernel: Kernel, features: frozenset[str]) -> None:
         super().__init__(kernel, features, PULLS)
-        self.kept = kept(kernel)
-        self.plan = plan(kernel, features, self.kept)
-        self.extents = extents(kernel)
 
     def whole(self) -> None:
         """The function from its arguments to its result."""
@@ -158,40 +147,19 @@ class Kernels(Emission):
         return out
 
     def _tensor(self, memory: Memory, base: Reg) -> None:
-        strides: list[Linear] = []
-        if memory.strides is not None:
-            strides = [linear(x) for x in memory.strides]
-        else:
-            step = Linear(constant=1)
-            for extent in reversed(memory.shape):
-                strides.insert(0, step)
-                step = step * linear(extent)
         compact = memory.packed == "row" and memory.dtype.is_low_bit
         form = UNSIGNED[8] if compact else stored(memory.dtype)
         alias = INPUTS if memory.role is Role.IN else GLOBAL
         self.memories[memory] = Array(
-            base, 0, form, memory.shape, tuple(strides), alias, compact=compact
+            base, 0, form, memory.shape, strides_of(memory), alias, compact=compact
         )
 
     def _turn(self, turn: Reg) -> None:
         """The variables of the grid from the number of the turn, the last axis fastest."""
-        number: ex.Expr = self.fresh("turn")
-        assert isinstance(number, ex.Var)
+        number = self.fresh("turn")
         self.bind(number, turn)
         self.natural.add(number)
-        for k, axis in reversed(list(enumerate(self.kernel.grid))):
-            count = _count(axis)
-            digit = number if k == 0 else ex.Binary("mod", number, count, INDEX)
-            scaled = ex.Binary("mul", digit, axis.step, INDEX)
-            value = ex.Binary("add", axis.start, scaled, INDEX)
+        for axis, value in turn_variables(self.kernel.grid, number):
             self.bind(axis.var, self.s.copy(self.integer(value)))
             if self.is_natural(linear(axis.start)):
                 self.natural.add(axis.var)
-            number = ex.Binary("floordiv", number, count, INDEX)
-
-
-def _count(axis: GridAxis) -> ex.Expr:
-    distance = ex.Binary("sub", axis.stop, axis.start, INDEX)
-    last = ex.Binary("sub", axis.step, ex.index(1), INDEX)
-    total = ex.Binary("add", distance, last, INDEX)
-    return simplify(ex.Binary("floordiv", total, axis.step, INDEX))

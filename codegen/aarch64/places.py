@@ -12,15 +12,6 @@ from dslc.codegen.chunks.at import Coordinates
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear
 
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A scalar's register and the number of loops around its definition."""
-
-    reg: Reg
-    level: int
-
-
 Blocks: TypeAlias = "tuple[tuple[int, int], tuple[int, int]]"
 
 

@@ -15,15 +15,15 @@ from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.accesses import check as in_bounds
 from dslc.codegen.aarch64.memory.accesses import span
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
-from dslc.codegen.aarch64.memory.nests import Span, lanes_for, nest
+from dslc.codegen.aarch64.memory.nests import nest
 from dslc.codegen.aarch64.memory.transfer import places, store_lanes, to_general
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import Span, lanes_for
 from dslc.codegen.chunks.regions import Inside, region_at, unproved
 from dslc.compiler.dtypes import BOOL, DType
-from dslc.compiler.ir import Memory, TileType, Value
-from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant
 from dslc.compiler.ir.traverse import operands
@@ -95,16 +95,13 @@ def copy(e: Emission, i: ins.CopyAsync) -> None:
     """At once: a CPU has no unit that copies beside it, and what waits for a group finds it landed."""
     if i.barrier is not None:
         raise unsupported("copies that a barrier waits for", i.loc)
-    sizes = tuple(a.size for a in i.dst.axes if not a.dropped)
-    value = Value(TileType(i.src.memory.dtype, sizes))
-    e.define(value, ins.Load(value, i.src, loc=i.loc))
-    store(e, ins.Store(i.dst, value, loc=i.loc))
+    store(e, e.as_store(i))
 
 
 def changed(e: Emission, memory: Memory) -> None:
     """Chunks of a memory that is written are not kept in registers any longer."""
     del memory
-    e.s.forget("tile")
+    e.forget()
 
 
 def in_registers(e: Emission, value: Value) -> bool:
@@ -127,28 +124,14 @@ def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
     """Compute a tile now and put it into memory, as far as its elements matter."""
     shape, dtype = value.type.shape, value.type.dtype
     array = array or scratch_for(e, value)
-    driver = _driver(e, value)
+    driver = e.driver(value)
     if driver is not None:
         e.drive(driver, value, array)
         return array
     held = in_registers(e, value)
-    spans = [None if held else _span(e, value, k) for k in range(len(shape))]
+    spans = [None if held else e.span_of(value, k) for k in range(len(shape))]
     nest(e, shape, _lanes(shape), lambda at: write(e, array, at, value, dtype), spans, unroll=held)
     return array
-
-
-def _span(e: Emission, value: Value, axis: int) -> Span:
-    end = e.extent(value, axis)
-    return None if constant(end) is not None else (ex.index(0), end)
-
-
-def _driver(e: Emission, value: Value) -> ins.Dot | None:
-    """The product that is waiting to be finished as this tile."""
-    for out, wanted in e.plan.driven.items():
-        stmt = e.lazy.get(out)
-        if wanted is value and isinstance(stmt, ins.Dot):
-            return stmt
-    return None
 
 
 def write(e: Emission, array: Array, at: At, value: Value, dtype: DType) -> None:
@@ -158,7 +141,7 @@ def write(e: Emission, array: Array, at: At, value: Value, dtype: DType) -> None
 
 def scratch_for(e: Emission, value: Value) -> Array:
     """Scratch memory of a tile's shape; for accumulators whole tiles in the order of registers."""
-    unit = e.plan.tiled.get(value)
+    unit = e.units.get(value)
     alias = ("tile", value)
     if unit is None:
         return e.array(stored(value.type.dtype), value.type.shape, alias)
@@ -242,7 +225,7 @@ def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
     nest(e, i.x.type.shape, 1, element, unroll=in_registers(e, i.x))
     if i.out is not None and result is not None:
         e.settle(i.out, result)
-    e.s.forget("tile")
+    e.forget()
 
 
 def _one(reg: Reg, form: Format) -> Lanes:

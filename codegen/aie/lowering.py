@@ -80,7 +80,7 @@ def _arguments(
     are rows of bytes, `scalars` the expressions and types whose words one holds.
     """
     packed = {m.name for m in program.params if are_bytes(m)}
-    found: list[Json] = []
+    described: list[Json] = []
     for t in tensors:
         argument: dict[str, Json] = {
             "name": t.memory.name,
@@ -95,8 +95,8 @@ def _arguments(
         }
         if words.get(t.memory):
             argument["scalars"] = words[t.memory]
-        found.append(argument)
-    return found
+        described.append(argument)
+    return described
 
 
 def _artifact(

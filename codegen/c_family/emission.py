@@ -231,6 +231,7 @@ class Emission:
                     statement.loc,
                 )
             self.at = statement
+            outer, self.out.loc = self.out.loc, statement.loc
             try:
                 emitter(self, statement)
             except DiagnosticError as e:
@@ -239,6 +240,7 @@ class Emission:
                 self.shared_use |= SharedUse.BUFFERS
             for line in self.after.pop(statement, ()):
                 self.out.line(line)
+            self.out.loc = outer
 
     def enter(self, loop: ins.For) -> Frame:
         """A loop begins here."""

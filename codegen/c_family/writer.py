@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from dslc.codegen.line_marks import marked
 from dslc.codegen.quoting import C_WORDS, ascii_name
+from dslc.compiler.diagnostics import Loc
 
 
 class Writer:
@@ -13,12 +15,13 @@ class Writer:
 
     def __init__(self, indent: int = 0) -> None:
         self.lines: list[str] = []
+        self.loc: Loc | None = None  # of the statement that is written
         self._indent = indent
         self._names: dict[str, int] = {}
 
     def line(self, text: str) -> None:
         """Add one line."""
-        self.lines.append("  " * self._indent + text if text else "")
+        self.lines.append(marked("  " * self._indent + text if text else "", self.loc, "//"))
 
     def insert(self, at: int, text: str) -> None:
         """Add a line before line number `at`, one level further out than here."""

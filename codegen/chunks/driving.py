@@ -9,13 +9,17 @@ written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from dslc.codegen.chunks.planning import LAZY
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import Name, bodies, operands, use_counts, walk
+
+MayDrive: TypeAlias = "Callable[[ins.Dot, Value, Mapping[Value, ins.Stmt]], bool]"
+"""Whether a product may be finished as a tile: what a generator says of its registers' edges."""
 
 
 @dataclass(slots=True)
@@ -32,7 +36,7 @@ class Meetings:
     summed: dict[Value, ins.Dot] = field(default_factory=dict)
 
 
-def meetings(kernel: Kernel, kept: frozenset[Value]) -> Meetings:
+def meetings(kernel: Kernel, kept: frozenset[Value], may_drive: MayDrive) -> Meetings:
     """What holds of each product of a kernel."""
     found = Meetings()
     uses = use_counts(kernel.body)
@@ -42,7 +46,7 @@ def meetings(kernel: Kernel, kept: frozenset[Value]) -> Meetings:
     for loop in walk(kernel.body):
         if isinstance(loop, ins.For | ins.While):
             for carried in loop.carried:
-                _meet(loop, carried, found, uses, kept)
+                _meet(loop, carried, found, uses, kept, may_drive)
     return found
 
 
@@ -52,29 +56,30 @@ def _meet(
     found: Meetings,
     uses: Counter[Name],
     kept: frozenset[Value],
+    may_drive: MayDrive,
 ) -> None:
     inner, yielded = carried.inner, carried.yielded
     if not isinstance(inner, Value) or not isinstance(yielded, Value):
         return
     body = loop.body
-    made = {s.out: s for s in body if isinstance(s, (*LAZY, ins.Dot))}
-    last = made.get(yielded)
+    defining = {s.out: s for s in body if isinstance(s, (*LAZY, ins.Dot))}
+    last = defining.get(yielded)
     if isinstance(last, ins.Dot):
         if last.acc is inner and uses[inner] == 1 and uses[yielded] == 1:
             found.in_place[yielded] = inner
             found.summed[inner] = last
         return
-    dots = _reached(yielded, made, uses, kept)
+    dots = _reached(yielded, defining, uses, kept)
     if len(dots) != 1:
         return
     dot = dots[0]
     after = body[body.index(dot) + 1 :]
     quiet = all(isinstance(s, (*LAZY, ins.Dot, ins.Reduce, ins.Scan, ins.Let)) for s in after)
-    if quiet and not any(bodies(s) for s in after):
+    if quiet and not any(bodies(s) for s in after) and may_drive(dot, yielded, defining):
         found.driven[dot.out] = yielded
         found.summed[inner] = dot
         found.summed[yielded] = dot
-        _fuse(last, made, uses, kept, found)
+        _fuse(last, defining, uses, kept, found)
 
 
 def _fuse(

@@ -34,16 +34,16 @@ def order_of(
 
 def read_by(use: Use, lazy: Lazy, homes: Container[Value]) -> set[Value | ex.Var]:
     """The tiles and scalars that computing a use reads, as far as nothing was computed before."""
-    found: set[Value | ex.Var] = set()
+    names: set[Value | ex.Var] = set()
     stack = list(names_in(use))
     while stack:
         name = stack.pop()
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         if isinstance(name, Value) and name not in homes:
             stack += [n for u in uses_of(lazy[name]) for n in names_in(u)]
-    return found
+    return names
 
 
 def is_in_place(c: ins.Carried, lazy: Lazy, homes: Container[Value]) -> bool:

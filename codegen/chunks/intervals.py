@@ -24,23 +24,23 @@ def interval(value: Value, made: Mapping[Value, ins.Stmt]) -> Interval:
     """The least and the greatest integer that a tile may hold."""
     dtype = value.type.dtype
     whole = dtype.integer_range
-    found: Interval | None = None
+    bounds: Interval | None = None
     match made.get(value):
         case ins.Cast(x=x, saturate=False) if x.type.dtype.is_integer:
-            found = interval(x, made)
+            bounds = interval(x, made)
         case ins.Full(value=number):
             known = constant(number)
-            found = None if known is None else (int(known), int(known))
+            bounds = None if known is None else (int(known), int(known))
         case ins.Binary(op=op, x=x, y=y):
-            found = _combined(op, interval(x, made), interval(y, made))
+            bounds = _combined(op, interval(x, made), interval(y, made))
         case stmt if isinstance(stmt, _SAME):
             (x,) = operands(stmt)
-            found = interval(x, made)
+            bounds = interval(x, made)
         case _:
             pass
-    if found is None or found[0] < whole[0] or found[1] > whole[1]:
+    if bounds is None or bounds[0] < whole[0] or bounds[1] > whole[1]:
         return whole  # it may wrap
-    return found
+    return bounds
 
 
 def _combined(op: str, x: Interval, y: Interval) -> Interval | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dslc.codegen.chunks.at import At, linear_of
-from dslc.compiler.ir import Region
+from dslc.compiler.ir import Memory, Region
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.arithmetic.affine import Linear
+from dslc.compiler.ir.arithmetic.affine import Linear, linear
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,23 @@ class Inside:
     form: Linear
     count: int
     extent: ex.Expr
+
+
+def strides_of(memory: Memory) -> tuple[Linear, ...]:
+    """The strides of a tensor in elements: its own, or row-major."""
+    if memory.strides is not None:
+        return tuple(linear(x) for x in memory.strides)
+    return row_major([linear(x) for x in memory.shape])
+
+
+def row_major(shape: Sequence[Linear]) -> tuple[Linear, ...]:
+    """The strides of elements that lie one after another, the last axis fastest."""
+    strides: list[Linear] = []
+    step = Linear(constant=1)
+    for extent in reversed(shape):
+        strides.insert(0, step)
+        step = step * extent
+    return tuple(strides)
 
 
 def region_at(region: Region, at: At) -> At:

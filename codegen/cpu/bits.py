@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.bit_positions import coordinates, digits
 from dslc.codegen.cpu.blocks import giving_nothing
-from dslc.codegen.cpu.elementwise import singly, splat
+from dslc.codegen.cpu.elementwise import splat
 from dslc.codegen.cpu.places import Array, Live, typed
 from dslc.codegen.cpu.transfer import both, index_of, mask_of, places
 from dslc.compiler.dtypes import BOOL, U8, DType, parse_dtype
@@ -64,13 +64,13 @@ def of_word(e: Emission, x: Operand, dtype: DType) -> Operand:
 def view(e: Emission, i: ins.View, at: At) -> Operand:
     """The bits of one tile seen as another: a chunk by the bits that hold it."""
     if i.out.type.dtype.bits > i.x.type.dtype.bits:
-        singles = [_joined(e, i, one) for one in singly(e, at)]
+        singles = [_joined(e, i, one) for one in e.singly(at)]
         return _together(e, singles, i.out.type.dtype)
     bits = [_bit(i, at.lane(k)) for k in range(at.count)]
     width, size = i.out.type.dtype.bits, i.x.type.dtype.bits
     split = [_split(local, size) for _, local in bits]
     if any(rest is None for _, rest in split):
-        singles = [_cut_at(e, i, one, *bit) for one, bit in zip(singly(e, at), bits, strict=True)]
+        singles = [_cut_at(e, i, one, *bit) for one, bit in zip(e.singly(at), bits, strict=True)]
         return _together(e, singles, i.out.type.dtype)
     threads = [thread for thread, _ in bits]
     whole = [number for number, _ in split]
@@ -168,7 +168,7 @@ def _pulled(e: Emission, x: Value, at: At, threads: list[Linear], numbers: list[
         lanes = tuple(tuple(d.constant for d in step) for step in steps)
         return as_word(e, e.pull(x, At(spots[0], lanes, at.live)))
     zeros = (0,) * x.type.rank
-    ones = zip(singly(e, at), spots, strict=True)
+    ones = zip(e.singly(at), spots, strict=True)
     singles = [as_word(e, e.pull(x, At(spot, (zeros,), one.live))) for one, spot in ones]
     return _together(e, singles, word(x.type.dtype.bits))
 

@@ -6,18 +6,18 @@ that is ahead of it.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dslc.codegen.cpu.places import Bound
+from dslc.codegen.chunks.tiles import Tiles
+from dslc.codegen.cpu.places import Array, InRegisters
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
 from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, div, largest, mul, sub
-from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.vector.building import Builder, Loop
 from dslc.compiler.vector.values import Operand, Register
 
@@ -34,15 +34,13 @@ class Scope:
     known: dict[object, Operand] = field(default_factory=dict)
 
 
-class Blocks(ABC):
+class Blocks(Tiles[Operand, Array | InRegisters]):
     """The open blocks of a kernel's function, and its scalars."""
 
     def __init__(self, kernel: Kernel, name: str) -> None:
+        super().__init__(kernel)
         self.b = Builder(name)
         self.scopes = [Scope(True)]
-        self.vars: dict[ex.Var, Bound] = {}
-        self.natural: set[ex.Expr] = set()  # variables that are never negative
-        self._names = scalar_names(kernel)
 
     # Blocks
 
@@ -86,10 +84,6 @@ class Blocks(ABC):
 
     # Scalars
 
-    def fresh(self, hint: str) -> ex.Var:
-        """An index variable of a name of its own."""
-        return ex.Var(fresh_name(hint, self._names), INDEX)
-
     def is_natural(self, form: Linear) -> bool:
         """Whether a sum is surely not negative: all its parts are not."""
         parts = all(self._never_negative(a) and k >= 0 for a, k in form.terms.items())
@@ -105,20 +99,6 @@ class Blocks(ABC):
                 return atom.op == "mod" or self.is_natural(linear(x))
             case _:
                 return False
-
-    def bind(self, var: ex.Var, value: Operand) -> None:
-        """A scalar is in a register from here on."""
-        self.vars[var] = Bound(value, self.level)
-
-    def level_of(self, expr: ex.Expr) -> int:
-        """The blocks around the latest of what an expression reads."""
-        level = 0
-        for node in ex.walk(expr):
-            if isinstance(node, ex.Var):
-                level = max(level, self.vars[node].level)
-            elif isinstance(node, ex.Read):
-                return self.level
-        return min(level, self.level)
 
     @abstractmethod
     def scalar(self, expr: ex.Expr) -> Operand:
@@ -152,6 +132,14 @@ class Blocks(ABC):
             var, ex.index(0), count, ex.index(1), carry, movable=movable, unroll=unroll
         ) as loop:
             yield linear(start) + Linear({var: step}), loop
+
+    @contextmanager
+    def steps(
+        self, low: ex.Expr, high: ex.Expr, step: int, *, movable: bool = True
+    ) -> Iterator[Linear]:
+        """A loop over whole steps from low up to high."""
+        with self.loop("i", low, high, step, movable=movable) as (at, _):
+            yield at
 
     @contextmanager
     def loop_over(

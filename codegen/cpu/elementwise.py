@@ -1,21 +1,14 @@
-"""Elementwise operations, shapes and constants on chunks.
-
-Nothing is moved for a shape: a chunk of a transposed or sliced tile is a chunk of what it was made of,
-at other coordinates. Where lanes of a reshaped or repeated tile come from unrelated places, each is
-pulled by itself.
-"""
+"""Elementwise operations and constants on chunks."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
-from dslc.codegen.chunks.remapping import repeated, reshaped, sliced, stretched, transposed
-from dslc.codegen.cpu.places import Live, typed
+from dslc.codegen.cpu.places import typed
 from dslc.codegen.cpu.scalars import binary as binary_of
 from dslc.codegen.cpu.scalars import unary as unary_of
 from dslc.compiler.dtypes import I32
-from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear
 from dslc.compiler.vector.building import lanes_of
@@ -86,72 +79,6 @@ def undefined(e: Emission, i: ins.Undefined, at: At) -> Operand:
     return e.b.operand(0, typed(i.out.type.dtype, at.count))
 
 
-def transpose(e: Emission, i: ins.Transpose, at: At) -> Operand:
-    """out's axis k is x's axis axes[k]."""
-    return e.pull(i.x, transposed(at, i.axes))
-
-
-def broadcast(e: Emission, i: ins.Broadcast, at: At) -> Operand:
-    """A chunk along a stretched axis is one element of x."""
-    return spread(e, i.x, stretched(at, i.x.type.shape))
-
-
-def spread(e: Emission, x: Value, at: At) -> Operand:
-    """A chunk whose lanes may all be one element, which is computed once then."""
-    if at.count > 1 and len(set(at.lanes)) == 1:
-        return splat(e, e.pull(x, At(at.base, at.lanes[:1])), at.count)
-    return e.pull(x, at)
-
-
-def extract(e: Emission, i: ins.Extract, at: At) -> Operand:
-    """starts + steps * coordinate, dropped axes put back."""
-    return e.pull(i.x, sliced(at, i))
-
-
-def reshape(e: Emission, i: ins.Reshape, at: At) -> Operand:
-    """The row-major number of an element, divided by x's strides."""
-    shape, source = i.out.type.shape, i.x.type.shape
-    mapped = reshaped(at, shape, source)
-    if mapped is not None:
-        return spread(e, i.x, mapped)
-    singles = [reshaped(one, shape, source) for one in singly(e, at)]
-    return one_by_one(e, i.x, [found for found in singles if found is not None])
-
-
-def repeat(e: Emission, i: ins.Repeat, at: At) -> Operand:
-    """Coordinate // times along the axis."""
-    axis, size = i.axis % i.x.type.rank, i.x.type.shape[i.axis]
-    mapped = repeated(at, axis, i.times, size)
-    if mapped is not None:
-        return spread(e, i.x, mapped)
-    singles = [repeated(one, axis, i.times, size) for one in singly(e, at)]
-    return one_by_one(e, i.x, [found for found in singles if found is not None])
-
-
-def singly(e: Emission, at: At) -> list[At]:
-    """The lanes of a chunk, each a chunk of its own that counts where the lane does."""
-    found = []
-    for k, lane in enumerate(at.lanes):
-        live = at.live
-        if isinstance(live, Live):
-            live = Live(e.b.extract(live.mask, k), e.level)
-        found.append(At(at.base, (lane,), live))
-    return found
-
-
-def one_by_one(e: Emission, value: Value, ats: list[At]) -> Operand:
-    """Lanes that come from unrelated places, each pulled by itself."""
-    out = e.b.operand(0, typed(value.type.dtype, len(ats)))
-    for k, at in enumerate(ats):
-        out = e.b.insert(out, e.pull(value, at), k)
-    return out
-
-
-def same(e: Emission, i: ins.ConvertLayout, at: At) -> Operand:
-    """One thread holds every element: its layout is an order, which a chunk does not see."""
-    return e.pull(i.x, at)
-
-
 PULLS = {
     ins.Unary: unary,
     ins.Binary: binary,
@@ -161,10 +88,4 @@ PULLS = {
     ins.Full: full,
     ins.Arange: arange,
     ins.Undefined: undefined,
-    ins.Transpose: transpose,
-    ins.Broadcast: broadcast,
-    ins.Extract: extract,
-    ins.Reshape: reshape,
-    ins.Repeat: repeat,
-    ins.ConvertLayout: same,
 }

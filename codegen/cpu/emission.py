@@ -14,19 +14,15 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from dslc.codegen.chunks.at import At
-from dslc.codegen.chunks.driving import Meetings
-from dslc.codegen.chunks.regions import Inside
 from dslc.codegen.cpu.blocks import Blocks
-from dslc.codegen.cpu.places import Array, InRegisters, Live
+from dslc.codegen.cpu.places import Array, InRegisters, Live, typed
 from dslc.codegen.cpu.refusals import without_code
-from dslc.compiler.analysis.axis_extents import Extents
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Memory, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
-from dslc.compiler.ir.arithmetic.index_arithmetic import largest, least
-from dslc.compiler.ir.traverse import operands, reads, uses_of
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, to_expr
+from dslc.compiler.ir.traverse import operands, reads
 from dslc.compiler.targets.cpu import Processor
 from dslc.compiler.vector.types import VectorType, memory_bytes
 from dslc.compiler.vector.values import Operand
@@ -41,17 +37,8 @@ class Emission(Blocks):
         self, kernel: Kernel, machine: Processor, pulls: Mapping[type, Emitter], name: str
     ):
         super().__init__(kernel, name)
-        self.kernel = kernel
         self.machine = machine
         self.memories: dict[Memory, Array] = {}
-        self.lazy: dict[Value, ins.Stmt] = {}
-        self.levels: dict[Value, int] = {}  # the blocks around a tile's definition
-        self.homes: dict[Value, Array | InRegisters] = {}
-        self.inside: list[Inside] = []
-        self.asserts: list[str] = []
-        self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
-        self.plan = Meetings()
-        self.extents: Extents = {}
         self.ahead: tuple[ex.Var, int] | None = None  # whose later iteration is prefetched
         self.seen: set[Memory] = set()  # tensors that a turn has gone through before
         self.addresses: dict[Memory, ex.Var] = {}  # of tensors, as numbers
@@ -63,23 +50,13 @@ class Emission(Blocks):
 
     # Tiles
 
-    def define(self, value: Value, stmt: ins.Stmt) -> None:
-        """A tile that is computed where it is needed."""
-        self.lazy[value] = stmt
-        self.levels[value] = self.level
-
-    def settle(self, value: Value, home: Array | InRegisters) -> None:
-        """A tile that is in memory or in registers from here on."""
-        self.homes[value] = home
-        self.levels[value] = self.level
-
     def pull(self, value: Value, at: At) -> Operand:
         """A chunk of a tile, computed before the outermost loop that does not change it."""
         key = ("tile", value, at.key())
         found = self.recall(key)
         if found is not None:
             return found
-        wanted = max(self._level_of_at(at), self._depth(value))
+        wanted = max(self._level_of_at(at), self.depth(value))
         level = self._free_level(wanted, value)
         with self.ahead_of(level):
             home = self.homes.get(value)
@@ -120,18 +97,6 @@ class Emission(Blocks):
     def _level_of_at(self, at: At) -> int:
         level = max((self.level_of(to_expr(b)) for b in at.base if not b.is_constant), default=0)
         return max(level, at.live.level) if isinstance(at.live, Live) else level
-
-    def _depth(self, value: Value) -> int:
-        """The blocks around the latest definition that a tile is made of."""
-        if value in self.homes:
-            return self.levels[value]
-        depth = 0
-        for use in uses_of(self.lazy[value]):
-            if isinstance(use, Value):
-                depth = max(depth, self._depth(use))
-            else:
-                depth = max(depth, self.level_of(use))
-        return depth
 
     def _free_level(self, wanted: int, value: Value) -> int:
         """The level, or the nearest to it that a tile may be computed at."""
@@ -179,13 +144,30 @@ class Emission(Blocks):
         self.ahead = None
         self.seen |= tensors
 
-    def extent(self, value: Value, axis: int) -> ex.Expr:
-        """How many elements of a tile matter along an axis."""
-        size = value.type.shape[axis]
-        end = self.extents.get((value, axis))
-        if end is None:
-            return ex.index(size)
-        return simplify(largest(0, least(size, end)))
+    # Shapes
+
+    def spread(self, value: Value, at: At) -> Operand:
+        """A chunk whose lanes may all be one element, which is computed once then."""
+        if at.count > 1 and len(set(at.lanes)) == 1:
+            return self.b.broadcast(self.pull(value, At(at.base, at.lanes[:1])), at.count)
+        return self.pull(value, at)
+
+    def singly(self, at: At) -> list[At]:
+        """The lanes of a chunk, each a chunk of its own that counts where the lane does."""
+        found = []
+        for k, lane in enumerate(at.lanes):
+            live = at.live
+            if isinstance(live, Live):
+                live = Live(self.b.extract(live.mask, k), self.level)
+            found.append(At(at.base, (lane,), live))
+        return found
+
+    def one_by_one(self, value: Value, ats: list[At]) -> Operand:
+        """Lanes that come from unrelated places, each pulled by itself."""
+        out = self.b.operand(0, typed(value.type.dtype, len(ats)))
+        for k, at in enumerate(ats):
+            out = self.b.insert(out, self.pull(value, at), k)
+        return out
 
     # Scratch memory
 

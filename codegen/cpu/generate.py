@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dslc.codegen.chunks import shapes
 from dslc.codegen.chunks.at import At
-from dslc.codegen.chunks.driving import meetings
 from dslc.codegen.chunks.grid import turn_variables
-from dslc.codegen.chunks.planning import kept
+from dslc.codegen.chunks.regions import strides_of
 from dslc.codegen.cpu import (
     accesses,
     bits,
@@ -32,12 +32,11 @@ from dslc.codegen.cpu.places import Array
 from dslc.codegen.cpu.products import emit_products
 from dslc.codegen.cpu.refusals import without_code
 from dslc.codegen.emitters import table
-from dslc.compiler.analysis.axis_extents import extents
 from dslc.compiler.dtypes import F32, F64, INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, linear
+from dslc.compiler.ir.arithmetic.affine import linear
 from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.targets.cpu import Processor
 from dslc.compiler.vector.function import Function
@@ -45,7 +44,7 @@ from dslc.compiler.vector.memory_instructions import Fence
 from dslc.compiler.vector.types import POINTER, VectorType
 from dslc.compiler.vector.values import Operand
 
-PULLS: dict[type, Any] = table(elementwise.PULLS, accesses.PULLS, bits.PULLS)
+PULLS: dict[type, Any] = table(elementwise.PULLS, shapes.PULLS, accesses.PULLS, bits.PULLS)
 STATEMENTS: dict[type, Any] = table(
     statements.STATEMENTS,
     reductions.STATEMENTS,
@@ -76,9 +75,6 @@ class Kernels(Emission):
 
     def __init__(self, kernel: Kernel, machine: Processor, symbol: str) -> None:
         super().__init__(kernel, machine, PULLS, symbol)
-        self.kept = kept(kernel)
-        self.plan = meetings(kernel, self.kept)
-        self.extents = extents(kernel)
         self.written_once = streaming.written_once(kernel)
 
     def whole(self) -> None:
@@ -140,17 +136,9 @@ class Kernels(Emission):
         self.natural.update(self.kernel.dims)
 
     def _tensor(self, memory: Memory, pointer: Operand) -> None:
-        strides: list[Linear] = []
-        if memory.strides is not None:
-            strides = [linear(x) for x in memory.strides]
-        else:
-            step = Linear(constant=1)
-            for extent in reversed(memory.shape):
-                strides.insert(0, step)
-                step = step * linear(extent)
         compact = memory.packed == "row" and memory.dtype.is_low_bit
         self.memories[memory] = Array(
-            pointer, 0, memory.dtype, memory.shape, tuple(strides), compact=compact
+            pointer, 0, memory.dtype, memory.shape, strides_of(memory), compact=compact
         )
 
     def _turn(self, turn: Operand) -> None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.indirect import row_of, runs_along_rows
+from dslc.codegen.chunks.nests import lanes_for
 from dslc.codegen.cpu.accesses import load_region, store_chunk
-from dslc.codegen.cpu.nests import lanes_for, nest
+from dslc.codegen.cpu.nests import nest
 from dslc.codegen.cpu.statements import lanes_of_tile, scratch_for
 from dslc.codegen.cpu.transfer import store_lanes
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Region, Value
-from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import instructions as ins
 
 if TYPE_CHECKING:
@@ -21,26 +22,15 @@ if TYPE_CHECKING:
 
 def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Region, At]:
     """The region of one id, and a chunk's coordinates in it."""
-    rank = ids.type.rank
-    before = sum(not a.dropped for a in region.axes[:axis])
-    (first, *_) = at.lanes
-    where = At(at.base[before : before + rank], (tuple(first[before : before + rank]),))
-    var = e.fresh("row")
-    e.bind(var, e.b.convert(e.pull(ids, where), INDEX))
-    start = ex.Binary("add", region.axes[axis].start, var, INDEX)
-    chosen = AxisSlice(start, 1, dropped=True)
-    axes = (*region.axes[:axis], chosen, *region.axes[axis + 1 :])
-    rest = At(
-        (*at.base[:before], *at.base[before + rank :]),
-        tuple((*lane[:before], *lane[before + rank :]) for lane in at.lanes),
-        at.live,
-    )
-    return Region(region.memory, axes), rest
+    return row_of(e, region, ids, axis, at, lambda where: e.b.convert(e.pull(ids, where), INDEX))
 
 
 def _lanes(e: Emission, x: Value, region: Region, axis: int) -> int:
-    behind = any(not a.dropped for a in region.axes[axis + 1 :])
-    return lanes_for(x.type.shape[-1], lanes_of_tile(e, x)) if x.type.shape and behind else 1
+    return (
+        lanes_for(x.type.shape[-1], lanes_of_tile(e, x))
+        if x.type.shape and runs_along_rows(region, axis)
+        else 1
+    )
 
 
 def gather(e: Emission, i: ins.Gather) -> None:

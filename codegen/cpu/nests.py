@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.codegen.chunks.at import At, row
+from dslc.codegen.chunks.nests import Span, each, rows
 from dslc.codegen.cpu.places import Live
 from dslc.compiler.dtypes import BOOL, I32
 from dslc.compiler.ir import expr as ex
@@ -25,7 +26,6 @@ from dslc.compiler.vector.values import Operand
 if TYPE_CHECKING:
     from dslc.codegen.cpu.emission import Emission
 
-Span: TypeAlias = "tuple[ex.Expr, ex.Expr] | None"
 Body: TypeAlias = "Callable[[At], None]"
 _UNROLLED = 2  # chunks of a row that are written out rather than looped over
 
@@ -34,62 +34,14 @@ def nest(
     e: Emission, shape: Sequence[int], lanes: int, body: Body, spans: Sequence[Span] | None = None
 ) -> None:
     """Call `body` for every chunk of a tile, in loops."""
-    _axis(e, tuple(shape), lanes, body, spans or [None] * len(shape), ())
-
-
-def _axis(
-    e: Emission,
-    shape: tuple[int, ...],
-    lanes: int,
-    body: Body,
-    spans: Sequence[Span],
-    base: tuple[Linear, ...],
-) -> None:
-    k = len(base)
-    if k == len(shape):
-        body(At(base, ((0,) * k,)))
-        return
-    if k == len(shape) - 1:
-        chunks(e, shape[k], lanes, lambda at, n, live: body(row((*base, at), n, live)), spans[k])
-        return
-    low, high = spans[k] or (ex.index(0), ex.index(shape[k]))
-    each(e, low, high, 1, lambda at: _axis(e, shape, lanes, body, spans, (*base, at)))
-
-
-def each(
-    e: Emission,
-    low: ex.Expr,
-    high: ex.Expr,
-    step: int,
-    body: Callable[[Linear], None],
-    *,
-    movable: bool = True,
-) -> None:
-    """`body` at low, low + step, ... as long as a whole step fits below high, in a loop."""
-    count = simplify(div(sub(high, low), step))
-    trips = constant(count)
-    if trips == 0:
-        return
-    if trips == 1:
-        body(linear(low))
-        return
-    with e.loop("i", low, high, step, movable=movable) as (at, _):
-        body(at)
-
-
-def each_place(
-    e: Emission, shape: tuple[int, ...], body: Callable[[tuple[Linear, ...]], None]
-) -> None:
-    """`body` at every coordinate of a shape, in loops."""
     if not shape:
-        body(())
+        body(At((), ((),)))
         return
-    first, *rest = shape
 
-    def inner(at: Linear) -> None:
-        each_place(e, tuple(rest), lambda more: body((at, *more)))
+    def of_row(base: tuple[Linear, ...], span: Span) -> None:
+        chunks(e, shape[-1], lanes, lambda at, n, live: body(row((*base, at), n, live)), span)
 
-    each(e, ex.index(0), ex.index(first), 1, inner)
+    rows(e, tuple(shape), spans or [None] * len(shape), of_row)
 
 
 def chunks(
@@ -130,11 +82,3 @@ def first(e: Emission, count: Operand, lanes: int) -> Live:
     """The first lanes of a chunk, as many as a number below its lanes says."""
     many = e.b.broadcast(e.b.convert(count, I32), lanes)
     return Live(e.b.binary("lt", e.b.iota(lanes, I32), many), e.level)
-
-
-def lanes_for(extent: int, most: int) -> int:
-    """The greatest power of two that is neither above the extent nor `most`."""
-    n = 1
-    while 2 * n <= min(extent, most):
-        n *= 2
-    return n

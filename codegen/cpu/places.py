@@ -19,14 +19,6 @@ def typed(dtype: DType, count: int) -> VectorType:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A scalar's register and the number of blocks around its definition."""
-
-    value: Operand
-    level: int
-
-
-@dataclass(frozen=True, slots=True)
 class Live:
     """The mask of a chunk's lanes that count, and the blocks around it. The first lane does."""
 

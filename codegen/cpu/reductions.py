@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import lanes_for
 from dslc.codegen.cpu.elementwise import indices
-from dslc.codegen.cpu.nests import lanes_for, nest
+from dslc.codegen.cpu.nests import nest
 from dslc.codegen.cpu.places import Array, Live, typed
 from dslc.codegen.cpu.refusals import unsupported
 from dslc.codegen.cpu.scalars import binary
-from dslc.codegen.cpu.statements import lanes_of_tile, scratch_for, span_of
+from dslc.codegen.cpu.statements import lanes_of_tile, scratch_for
 from dslc.codegen.cpu.transfer import store_lanes
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind
 from dslc.compiler.ir import Value
@@ -51,7 +52,7 @@ def reduce(e: Emission, i: ins.Reduce, kept: Array | None = None) -> None:
 
     axes = [k for k in range(len(shape)) if k != axis]
     with e.again(i.x, computing=kept is not None):
-        nest(e, rest, lanes, place, [span_of(e, i.x, k) for k in axes])
+        nest(e, rest, lanes, place, [e.span_of(i.x, k) for k in axes])
     if kept is not None:
         e.settle(i.x, kept)
     e.settle(i.out, result)

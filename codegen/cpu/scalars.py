@@ -30,9 +30,9 @@ def scalar(e: Emission, expr: ex.Expr) -> Operand:
     if isinstance(expr, ex.Var):
         return e.vars[expr].value
     key = ("expr", expr)
-    found = e.recall(key)
-    if found is not None:
-        return found
+    known = e.recall(key)
+    if known is not None:
+        return known
     with e.ahead_of(e.level_of(expr)):
         return e.remember(key, _compute(e, expr))
 

@@ -6,18 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import Span, lanes_for
 from dslc.codegen.chunks.planning import LAZY
 from dslc.codegen.chunks.regions import Inside, region_at
 from dslc.codegen.cpu.accesses import bounds, span, store_chunk
 from dslc.codegen.cpu.blocks import giving_nothing
-from dslc.codegen.cpu.nests import Span, lanes_for, nest
+from dslc.codegen.cpu.nests import nest
 from dslc.codegen.cpu.places import Array
 from dslc.codegen.cpu.refusals import unsupported
 from dslc.codegen.cpu.streaming import may_stream, stream_rows
 from dslc.codegen.cpu.transfer import address, both, element, store_lanes
 from dslc.compiler.dtypes import DType
-from dslc.compiler.ir import TileType, Value
-from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import operands, tile_of
@@ -91,40 +91,22 @@ def copy(e: Emission, i: ins.CopyAsync) -> None:
     """At once: a CPU has no unit that copies beside it, and what waits for a group finds it landed."""
     if i.barrier is not None:
         raise unsupported("copies that a barrier waits for", i.loc)
-    sizes = tuple(a.size for a in i.dst.axes if not a.dropped)
-    value = Value(TileType(i.src.memory.dtype, sizes))
-    e.define(value, ins.Load(value, i.src, loc=i.loc))
-    store(e, ins.Store(i.dst, value, loc=i.loc))
+    store(e, e.as_store(i))
 
 
 def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
     """Compute a tile now and put it into memory, as far as its elements matter."""
     shape = value.type.shape
     array = array or scratch_for(e, value)
-    driver = _driver(e, value)
+    driver = e.driver(value)
     if driver is not None:
         e.drive(driver, value, array)
         return array
-    spans = [span_of(e, value, k) for k in range(len(shape))]
+    spans = [e.span_of(value, k) for k in range(len(shape))]
     lanes = lanes_for(shape[-1], lanes_of_tile(e, value)) if shape else 1
     nest(e, shape, lanes, lambda at: store_lanes(e, array, at, e.pull(value, at)), spans)
     e.forget()
     return array
-
-
-def span_of(e: Emission, value: Value, axis: int) -> Span:
-    """The coordinates that matter along an axis, where a turn alone knows them."""
-    end = e.extent(value, axis)
-    return None if constant(end) is not None else (ex.index(0), end)
-
-
-def _driver(e: Emission, value: Value) -> ins.Dot | None:
-    """The product that is waiting to be finished as this tile."""
-    for out, wanted in e.plan.driven.items():
-        stmt = e.lazy.get(out)
-        if wanted is value and isinstance(stmt, ins.Dot):
-            return stmt
-    return None
 
 
 def scratch_for(e: Emission, value: Value) -> Array:

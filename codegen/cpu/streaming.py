@@ -16,7 +16,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At, linear_of, row
-from dslc.codegen.cpu.nests import Span, each, first
+from dslc.codegen.chunks.nests import Span, each
+from dslc.codegen.cpu.nests import first
 from dslc.codegen.cpu.transfer import element
 from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import Kernel, Memory, Role

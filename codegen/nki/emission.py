@@ -145,11 +145,12 @@ class Emission:
             what, hint = what_it_is(stmt)
             raise refuse(stmt, f"{what} has no code on a NeuronCore", hint)
         outer, self.now = self.now, stmt
+        line, self.out.loc = self.out.loc, stmt.loc or self.out.loc
         try:
             emit(self, stmt)
         except DiagnosticError as e:
             raise e.at(stmt.loc) from None
-        self.now = outer
+        self.now, self.out.loc = outer, line
 
     # Scalars
 
@@ -196,9 +197,9 @@ class Emission:
     def place(self, value: Value) -> Placement:
         """Where the passes have put a tile."""
         layout = value.type.layout
-        found = None if layout is None else placement_of(layout)
-        assert found is not None, f"{value} has no place"
-        return found
+        placement = None if layout is None else placement_of(layout)
+        assert placement is not None, f"{value} has no place"
+        return placement
 
     def tile(
         self,
@@ -242,10 +243,10 @@ class Emission:
         if home is not None and dtype in (None, value.type.dtype):
             self.values[value] = into(self, value, home)
             return self.values[value]
-        made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
-        made = replace(made, paired=value in self.paired)
-        self.values[value] = made
-        return made
+        out = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
+        out = replace(out, paired=value in self.paired)
+        self.values[value] = out
+        return out
 
     @contextmanager
     def filled(self, made: TileValue) -> Iterator[At]:
@@ -332,13 +333,13 @@ class Emission:
         """The tile in tensors of its own, dense: constants and patterns are written out."""
         if held.constant is None and held.is_dense and not held.shared:
             return held
-        made = self.like(held, held.name)
-        with self.filled(made) as at:
+        dense = self.like(held, held.name)
+        with self.filled(dense) as at:
             if held.constant is not None:
-                self.call("memset", dst=self.text(made, at), value=held.constant)
+                self.call("memset", dst=self.text(dense, at), value=held.constant)
             else:
-                self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
-        return made
+                self.call("tensor_copy", dst=self.text(dense, at), src=self.text(held, at))
+        return dense
 
     def in_sbuf(self, held: TileValue) -> TileValue:
         """The tile outside PSUM."""
@@ -346,10 +347,10 @@ class Emission:
 
     def copied(self, held: TileValue) -> TileValue:
         """The tile in other tensors, whose axes are its own."""
-        made = self.like(held, held.name)
-        with self.filled(made) as at:
-            self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
-        return made
+        copy = self.like(held, held.name)
+        with self.filled(copy) as at:
+            self.call("tensor_copy", dst=self.text(copy, at), src=self.text(held, at))
+        return copy
 
     def call(self, operation: str, **arguments: object) -> None:
         """One instruction; arguments that are None are left out."""

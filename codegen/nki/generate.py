@@ -111,10 +111,10 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
 
 def _uses(kernel: Kernel) -> Counter[Value]:
     """How many readers each tile has."""
-    found: Counter[Value] = Counter()
+    readers: Counter[Value] = Counter()
     for stmt in walk(kernel.body):
-        found.update(operands(stmt))
-    return found
+        readers.update(operands(stmt))
+    return readers
 
 
 def _function(
@@ -174,8 +174,8 @@ def _stay(e: Emission, kernel: Kernel) -> None:
         # A link of the chain that somebody else reads stays where it is, and with it what it reads.
         *links, last = kept.chain
         for stmt in reversed(links):
-            made = tile_of(stmt)
-            readers = [s for s in walk(kernel.body) if made in operands(s)]
+            tile = tile_of(stmt)
+            readers = [s for s in walk(kernel.body) if tile in operands(s)]
             if all(r is last or r in e.deferred for r in readers):
                 e.deferred.add(stmt)
 
@@ -214,12 +214,12 @@ def _entry(
             given.append(name)
     for dim in program.dims:
         scalars[dim] = out.name(dim.name)
-        found = _extent(program, names, dim)
-        if found is None:
+        extent = _extent(program, names, dim)
+        if extent is None:
             arguments.append(("dim", dim.name))
             given.append(scalars[dim])
         else:
-            out.line(f"{scalars[dim]} = {found}")
+            out.line(f"{scalars[dim]} = {extent}")
     results = []
     for param in program.params:
         if isinstance(param, Memory) and param.role in (Role.OUT, Role.INOUT):

@@ -33,17 +33,17 @@ def few_first(e: Emission, body: Body) -> Body:
     A product begins with the first chunk of an operand that comes in many, the other one it waits
     for: its queue is in order.
     """
-    found: list[Stmt] = []
+    ordered: list[Stmt] = []
     run: list[ins.Load] = []
     for stmt in (*body, None):
         if isinstance(stmt, ins.Load):
             run.append(stmt)
             continue
-        found += sorted(run, key=e.transfers)
+        ordered += sorted(run, key=e.transfers)
         run = []
         if stmt is not None:
-            found.append(stmt)
-    return tuple(found)
+            ordered.append(stmt)
+    return tuple(ordered)
 
 
 def is_streamed(e: Emission, load: ins.Load, after: Body) -> bool:

@@ -82,36 +82,36 @@ def written_whole(program: TileProgram) -> set[Memory]:
         loops = {a.var: (a.start, a.stop, a.step) for a in program.grid}
         return _covered(program.body, loops)
     assert isinstance(program, Program)
-    found: set[Memory] = set()
+    whole: set[Memory] = set()
     for call in program.calls:
         mine = written_whole(call.kernel)
         for param, arg in zip(call.kernel.params, call.args, strict=True):
             if isinstance(param, Memory) and isinstance(arg, Memory) and param in mine:
-                found.add(arg)
-    return found
+                whole.add(arg)
+    return whole
 
 
 def _covered(body: Body, loops: Loops) -> set[Memory]:
-    found: set[Memory] = set()
+    covered: set[Memory] = set()
     for region in _joined([s.region for s in body if isinstance(s, ins.Store)]):
         if _covers(region, loops):
-            found.add(region.memory)
+            covered.add(region.memory)
     for stmt in body:
         if isinstance(stmt, ins.For):
-            found |= _covered(stmt.body, {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)})
-    return found
+            covered |= _covered(stmt.body, {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)})
+    return covered
 
 
 def _joined(regions: list[Region]) -> list[Region]:
     """The regions, those that continue the one before along an axis as one with it."""
-    found: list[Region] = []
+    joined: list[Region] = []
     for region in regions:
-        longer = _continued(found[-1], region) if found else None
+        longer = _continued(joined[-1], region) if joined else None
         if longer is not None:
-            found[-1] = longer
+            joined[-1] = longer
         else:
-            found.append(region)
-    return found
+            joined.append(region)
+    return joined
 
 
 def _continued(first: Region, second: Region) -> Region | None:

@@ -57,17 +57,17 @@ class TileValue:
     @property
     def pattern(self) -> list[tuple[int, int]]:
         """Strides and counts of those axes, neighbours merged; axes of extent 1 left out."""
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         for axis in self.free:
             count = self.place.run if axis == self.place.axis else self.shape[axis]
             stride = self.strides[axis]
             if count == 1:
                 continue
-            if found and found[-1][0] == stride * count:
-                found[-1] = (stride, found[-1][1] * count)
+            if pairs and pairs[-1][0] == stride * count:
+                pairs[-1] = (stride, pairs[-1][1] * count)
             else:
-                found.append((stride, count))
-        return found
+                pairs.append((stride, count))
+        return pairs
 
     @property
     def is_zero(self) -> bool:
@@ -97,12 +97,12 @@ def dense_strides(place: Placement, shape: Sequence[int]) -> tuple[int, ...]:
     """The strides of a tile whose tensors have its elements in order."""
     if place.run > 1:
         return (1,)
-    found, step = [0] * len(shape), 1
+    strides, step = [0] * len(shape), 1
     for axis in reversed(range(len(shape))):
         if axis != place.axis:
-            found[axis] = step
+            strides[axis] = step
             step *= shape[axis]
-    return tuple(found)
+    return tuple(strides)
 
 
 def part(held: TileValue, base: str, rows: int | str, *, whole: bool) -> str:

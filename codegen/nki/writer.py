@@ -7,7 +7,9 @@ import keyword
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from dslc.codegen.line_marks import marked
 from dslc.codegen.quoting import ascii_name
+from dslc.compiler.diagnostics import Loc
 
 # What emitted lines call by these names shall mean what Python means.
 RESERVED = frozenset(dir(builtins))
@@ -18,13 +20,14 @@ class Writer:
 
     def __init__(self, indent: int = 1, taken: Iterable[str] = ()) -> None:
         self.lines: list[str] = []
+        self.loc: Loc | None = None  # of the statement that is written
         self._indent = indent
         self._names: dict[str, int] = dict.fromkeys((*RESERVED, *taken), 1)
 
     def line(self, text: str) -> None:
         """Add one line, folded at commas where it is long."""
         margin = "    " * self._indent
-        self.lines.extend(_folded(margin + text))
+        self.lines.extend(marked(line, self.loc, "#") for line in _folded(margin + text))
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -59,20 +62,20 @@ def _folded(line: str) -> list[str]:
     if len(line) <= _WIDTH or "(" not in line:
         return [line]
     margin = " " * (line.index("(") + 1)
-    found: list[str] = []
+    folded: list[str] = []
     rest, limit = line, _WIDTH
     while len(rest) > limit:
-        cut = _last_comma(rest, limit, 1 if found else 0)
+        cut = _last_comma(rest, limit, 1 if folded else 0)
         if cut is None:
             break
-        found.append(rest[: cut + 1])
+        folded.append(rest[: cut + 1])
         rest = margin + rest[cut + 1 :].lstrip()
-    return [*found, rest]
+    return [*folded, rest]
 
 
 def _last_comma(text: str, limit: int, depth: int) -> int | None:
     """The last comma before the limit that separates arguments of the outermost call."""
-    found = None
+    comma = None
     for at, char in enumerate(text):
         if char in "([":
             depth += 1
@@ -80,6 +83,6 @@ def _last_comma(text: str, limit: int, depth: int) -> int | None:
             depth -= 1
         elif char == "," and depth == 1:
             if at >= limit:  # nothing fits: the line is as long as one argument
-                return at if found is None else found
-            found = at
-    return found
+                return at if comma is None else comma
+            comma = at
+    return comma

@@ -25,7 +25,7 @@ from dslc.compiler.ir.traverse import (
 from dslc.compiler.ir.traverse import values_in as values_of_use
 from dslc.compiler.ir.values import Role, Value
 
-_FIXED = 30  # addresses, loop variables, indices
+FIXED = 30  # addresses, loop variables, indices
 _STREAMED = 0.3  # of a tile that is used up as it is made
 MOST = 255  # registers of a thread
 _FETCHED = 0.75  # of a tile that is fetched from shared memory bit by bit
@@ -37,7 +37,14 @@ _RENAMES = (ins.View, ins.Reshape, ins.Transpose)
 
 def estimate_registers(kernel: Kernel) -> int:
     """Registers that a thread would like to have: what is beyond 255 spills."""
-    return int(_FIXED + _peak(kernel.body, kernel))
+    return int(FIXED + _peak(kernel.body, kernel))
+
+
+def live_words(kernel: Kernel) -> dict[ins.Stmt, float]:
+    """The words of tiles that a thread holds while each statement runs."""
+    held: dict[ins.Stmt, float] = {}
+    _peak(kernel.body, kernel, held=held)
+    return held
 
 
 def _peak(
@@ -45,10 +52,13 @@ def _peak(
     kernel: Kernel,
     entering: Iterable[Value] = (),
     leaving: Iterable[Use] = (),
+    held: dict[ins.Stmt, float] | None = None,
+    around: float = 0.0,
 ) -> float:
     """The most words a thread holds at a statement of a body, nested ones included.
 
-    Tiles that enter live until they are read last, those that leave until the end.
+    Tiles that enter live until they are read last, those that leave until the end. `held` takes the
+    words of each statement, with those `around` the body.
     """
     last: dict[Value, int] = {}
     for at, stmt in enumerate(body):
@@ -59,15 +69,20 @@ def _peak(
     live = {v: _words(v, kernel) for v in entering}
     most = sum(live.values())
     for at, stmt in enumerate(body):
-        inside = max((_inside(stmt, i, kernel) for i in range(len(bodies(stmt)))), default=0.0)
         # What goes into a loop and comes out of it has one set of registers.
-        most = max(most, inside + sum(w for v, w in live.items() if not _goes_in(stmt, v)))
+        outside = sum(w for v, w in live.items() if not _goes_in(stmt, v))
+        parts = range(len(bodies(stmt)))
+        inside = max((_inside(stmt, i, kernel, held, around + outside) for i in parts), default=0.0)
+        most = max(most, inside + outside)
         dying = [v for v in operands(stmt) if last.get(v, -1) == at]
         for name in results(stmt):
             if isinstance(name, Value):
                 live[name] = _held(stmt, name, [live.pop(v, 0.0) for v in dying], kernel)
                 dying = []
-        most = max(most, sum(live.values()))
+        now = sum(live.values())
+        most = max(most, now)
+        if held is not None:
+            held[stmt] = around + now
         live = {v: words for v, words in live.items() if last.get(v, -1) > at}
     return most
 
@@ -76,9 +91,15 @@ def _goes_in(stmt: ins.Stmt, value: Value) -> bool:
     return isinstance(stmt, ins.For | ins.While) and any(c.init is value for c in stmt.carried)
 
 
-def _inside(stmt: ins.Stmt, which: int, kernel: Kernel) -> float:
+def _inside(
+    stmt: ins.Stmt,
+    which: int,
+    kernel: Kernel,
+    held: dict[ins.Stmt, float] | None,
+    around: float,
+) -> float:
     entering = (n for n in inner_names(stmt) if isinstance(n, Value))
-    return _peak(bodies(stmt)[which], kernel, entering, leaving(stmt)[which])
+    return _peak(bodies(stmt)[which], kernel, entering, leaving(stmt)[which], held, around)
 
 
 def _read_within(stmt: ins.Stmt) -> Iterator[Value]:

@@ -142,7 +142,7 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
             case ins.WarpSpecialize():
                 total.add(_body(stmt.body, known))
             case _:
-                _instruction(stmt, total)
+                count_instruction(stmt, total)
     return total
 
 
@@ -174,7 +174,8 @@ def _size(work: Workload) -> float:
     return work.dot_operations + work.other_operations + sum(moved)
 
 
-def _instruction(stmt: ins.Instruction, total: Workload) -> None:
+def count_instruction(stmt: ins.Instruction, total: Workload) -> None:
+    """Count one instruction that is run once."""
     for region in reads(stmt):
         _count(total.loaded, region, stmt)
     for region in writes(stmt):

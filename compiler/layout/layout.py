@@ -44,6 +44,7 @@ class Layout(Interned):
     local_modes: Modes
     swizzles: tuple[Swizzle, ...] = ()
     _hash: int | None = field(init=False, default=None)  # known once it is asked for
+    _text: str | None = field(init=False, default=None)  # the same
 
     # Operators stand in files above this one; those that methods call are set at such a file's end.
     composed: ClassVar[Callable[[Layout, Layout], Layout]]  # composition.py
@@ -201,7 +202,10 @@ class Layout(Interned):
         return tuple(tuple(self._coordinates(t, i)) for t, i in points)
 
     def __str__(self) -> str:
-        return self.text()
+        if self._text is None:
+            object.__setattr__(self, "_text", self.text())
+        assert self._text is not None
+        return self._text
 
     def __repr__(self) -> str:
         return str(self)

@@ -45,10 +45,10 @@ def type_of(text: str) -> Type:
     body = rest[:-1].strip()
     head = head.strip().removeprefix("!")
     if head in ("memref", "vector", "tensor"):
-        found = _SHAPE.fullmatch(_first(body))
-        assert found is not None
-        shape = tuple(-1 if n == "?" else int(n) for n in found[1].split("x") if n)
-        return Type(text, head, shape, found[2].strip())
+        parts = _SHAPE.fullmatch(_first(body))
+        assert parts is not None
+        shape = tuple(-1 if n == "?" else int(n) for n in parts[1].split("x") if n)
+        return Type(text, head, shape, parts[2].strip())
     inner = type_of(body) if "memref" in body else None
     return Type(text, head, (), "", inner)
 

@@ -62,13 +62,13 @@ class Cursor:
 
     def operands(self) -> list[str]:
         """Pass uses of values with commas between; there may be none."""
-        found: list[str] = []
+        uses: list[str] = []
         while self.kind == "value":
-            found.append(self.operand())
+            uses.append(self.operand())
             if not (self.word == "," and self.kinds[self.at + 1] == "value"):
                 break
             self.at += 1
-        return found
+        return uses
 
     def balanced(self) -> str:
         """Pass from an opening bracket to its partner; the text between, brackets included."""

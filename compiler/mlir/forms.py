@@ -112,8 +112,8 @@ def _operands(p: Parser, op: Operation, _: str, __: list[Type]) -> None:
 
 
 def _int(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
-    found = p.number()
-    op.attributes[name] = found if found.type else Number(found.value, "i32")
+    number = p.number()
+    op.attributes[name] = number if number.type else Number(number.value, "i32")
 
 
 def _word(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
@@ -125,10 +125,10 @@ def _symbol(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
 
 
 def _attr(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
-    found = p.attribute()
+    attribute = p.attribute()
     # `<pkt_id = 1>` leaves out the name that the form implies.
     op.attributes[name] = (
-        found if isinstance(found, Opaque) else Opaque("aie.packet_info", found, "")
+        attribute if isinstance(attribute, Opaque) else Opaque("aie.packet_info", attribute, "")
     )
 
 
@@ -152,17 +152,17 @@ def use(p: Parser, op: Operation) -> Use:
 def entries(p: Parser, op: Operation) -> list[int | Use]:
     """Pass `[1, %n, 3]`."""
     p.expect("[")
-    found: list[int | Use] = []
+    items: list[int | Use] = []
     while not p.accept("]"):
-        found.append(use(p, op) if p.kind == "value" else p.integer())
+        items.append(use(p, op) if p.kind == "value" else p.integer())
         p.accept(",")
-    return found
+    return items
 
 
 def _entries(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
-    found = entries(p, op)
+    items = entries(p, op)
     if name != "_":
-        op.attributes[name] = found
+        op.attributes[name] = items
 
 
 def _type(p: Parser, op: Operation, name: str, passed: list[Type]) -> None:

@@ -36,10 +36,10 @@ def settle(op: Operation) -> None:
     if op.name in _BEFORE:
         given = iter(op.operands[_BEFORE[op.name] :])
         for name in LISTS:
-            found = op.attributes.pop(f"static_{name}", None)
-            if isinstance(found, Integers):
+            known = op.attributes.pop(f"static_{name}", None)
+            if isinstance(known, Integers):
                 op.attributes[name] = [
-                    Use(next(given)) if n == DYNAMIC else n for n in found.values
+                    Use(next(given)) if n == DYNAMIC else n for n in known.values
                 ]
         op.attributes.pop(_SEGMENTS, None)
     if op.name in _BRANCHES and op.successors:

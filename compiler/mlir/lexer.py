@@ -33,9 +33,9 @@ class Tokens:
         self.text = text
         matches = []
         scan = _TOKENS.scanner(text)  # type: ignore[attr-defined]
-        while (found := scan.match()) is not None:
-            matches.append(found)
-            if found.lastgroup == "end":
+        while (match := scan.match()) is not None:
+            matches.append(match)
+            if match.lastgroup == "end":
                 break
         self.kinds: list[str] = [m.lastgroup for m in matches]
         self.words: list[str] = [m[m.lastindex] for m in matches]

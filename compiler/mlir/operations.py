@@ -64,50 +64,50 @@ class Operation:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An attribute that is an integer; MlirError where it is none and there is no default."""
-        found = self.attributes.get(name)
-        if isinstance(found, bool):
-            return int(found)
-        if isinstance(found, Number) and isinstance(found.value, int):
-            return found.value
-        if found is None and default is not None:
+        value = self.attributes.get(name)
+        if isinstance(value, bool):
+            return int(value)
+        if isinstance(value, Number) and isinstance(value.value, int):
+            return value.value
+        if value is None and default is not None:
             return default
         raise MlirError(f"{self.name} has no integer {name}", self.line)
 
     def text(self, name: str, default: str | None = None) -> str:
         """An attribute that is a text, a symbol or a case of an enumeration, however it is spelled."""
-        found = self.attributes.get(name)
-        if isinstance(found, Opaque):
-            found = found.value  # `#vector.kind<add>`
-        if isinstance(found, str):
-            return str(found)
-        if isinstance(found, Number) and name in ENUMERATIONS:
+        value = self.attributes.get(name)
+        if isinstance(value, Opaque):
+            value = value.value  # `#vector.kind<add>`
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, Number) and name in ENUMERATIONS:
             cases = ENUMERATIONS[name]
-            if isinstance(found.value, int) and 0 <= found.value < len(cases):
-                return cases[found.value]
-        if found is None and default is not None:
+            if isinstance(value.value, int) and 0 <= value.value < len(cases):
+                return cases[value.value]
+        if value is None and default is not None:
             return default
         raise MlirError(f"{self.name} has no {name}", self.line)
 
     def flag(self, name: str) -> bool:
         """An attribute that is true, or present without a value."""
-        found = self.attributes.get(name)
-        if isinstance(found, Number):
-            return bool(found.value)
-        return found is True or found == Word("unit")
+        value = self.attributes.get(name)
+        if isinstance(value, Number):
+            return bool(value.value)
+        return value is True or value == Word("unit")
 
     def integers(self, name: str) -> list[int]:
         """An attribute that is a list of integers; none where it is missing."""
-        found = self.attributes.get(name, [])
-        if isinstance(found, Integers):
-            return list(found.values)
-        if not isinstance(found, list) or any(not isinstance(n, Number) for n in found):
+        value = self.attributes.get(name, [])
+        if isinstance(value, Integers):
+            return list(value.values)
+        if not isinstance(value, list) or any(not isinstance(n, Number) for n in value):
             raise MlirError(f"{name} of {self.name} is no list of integers", self.line)
-        return [int(n.value) for n in found]
+        return [int(n.value) for n in value]
 
     def fields(self, name: str) -> Any:
         """What a dialect's attribute holds: a dict or a list; None where it is missing."""
-        found = self.attributes.get(name)
-        return found.value if isinstance(found, Opaque) else found
+        value = self.attributes.get(name)
+        return value.value if isinstance(value, Opaque) else value
 
 
 _DIRECTIONS = ("S2MM", "MM2S")

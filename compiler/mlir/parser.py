@@ -57,56 +57,54 @@ class Parser(ValueReader):
     def arguments(self) -> list[tuple[str, Type]]:
         """Pass `(%a: type, %b: type)`."""
         self.expect("(")
-        found: list[tuple[str, Type]] = []
+        declared: list[tuple[str, Type]] = []
         while not self.accept(")"):
             name = self.operand()
             self.expect(":")
-            found.append((name, self.type()))
+            declared.append((name, self.type()))
             if self.word == "{":
                 self.dictionary()
             self._location()
             self.accept(",")
-        return found
+        return declared
 
     def operation(self) -> Operation:
         """Pass an operation in the generic or a custom form."""
         line = self.line
         results = self._results() if self.kind == "value" else ()
         if self.kind == "string":
-            made = Operation(unquoted(self.take("string")), line, results)
-            self._generic(made)
+            op = Operation(unquoted(self.take("string")), line, results)
+            self._generic(op)
         else:
-            made = Operation(self.take("word"), line, results)
-            form = self._forms.get(made.name)
+            op = Operation(self.take("word"), line, results)
+            form = self._forms.get(op.name)
             if form is None:
-                raise MlirError(f"{made.name} is not known", line)
-            form(self, made)
+                raise MlirError(f"{op.name} is not known", line)
+            form(self, op)
         self._location()
-        if len(made.results) > len(made.result_types):
-            given = len(made.results)
-            raise MlirError(
-                f"{made.name} gives {len(made.result_types)} results, not {given}", line
-            )
+        if len(op.results) > len(op.result_types):
+            given = len(op.results)
+            raise MlirError(f"{op.name} gives {len(op.result_types)} results, not {given}", line)
         known = self.types
-        for name, kind in zip(made.results, made.result_types, strict=False):
+        for name, kind in zip(op.results, op.result_types, strict=False):
             if name in known:
                 raise MlirError(f"{name} is defined twice", line)
             known[name] = kind
-        made.types = [known[n] if n in known else type_of("?") for n in made.operands]
-        return made
+        op.types = [known[n] if n in known else type_of("?") for n in op.operands]
+        return op
 
     def _results(self) -> tuple[str, ...]:
-        found: list[str] = []
+        names: list[str] = []
         while True:
             name = self.operand()
             if self.accept(":"):
-                found += [f"{name}#{n}" for n in range(self.integer())]
+                names += [f"{name}#{n}" for n in range(self.integer())]
             else:
-                found.append(name)
+                names.append(name)
             if not self.accept(","):
                 break
         self.expect("=")
-        return tuple(found)
+        return tuple(names)
 
     def _generic(self, made: Operation) -> None:
         self.expect("(")
@@ -149,7 +147,7 @@ class Parser(ValueReader):
 
     def top_level(self) -> list[Operation]:
         """All operations of the text; definitions of aliases stand before them."""
-        found: list[Operation] = []
+        operations: list[Operation] = []
         while self.kind != "end":
             if self.kind in ("attribute", "type") and self.words[self.at + 1] == "=":
                 kind, name = self.kind, self.word[1:]
@@ -161,5 +159,5 @@ class Parser(ValueReader):
                 else:
                     self.attribute_aliases[name] = self.attribute()
             else:
-                found.append(self.operation())
-        return found
+                operations.append(self.operation())
+        return operations

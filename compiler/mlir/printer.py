@@ -76,14 +76,14 @@ def _grouped(names: tuple[str, ...]) -> Iterator[str]:
 def _dictionary(op: Operation) -> str:
     """The attributes by name; MLIR takes those that belong to the operation from there."""
     lists = has_lists(op)
-    found = {
+    by_name = {
         f"static_{name}" if lists and name in LISTS else name: _attribute(op, name, value)
         for name, value in op.attributes.items()
         if not isinstance(value, Use)
     }
-    if "operandSegmentSizes" not in found and (segments := _segments(op)):
-        found["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, segments))}>"
-    parts = {f'"{n}"' if "." in n else n: v for n, v in sorted(found.items())}
+    if "operandSegmentSizes" not in by_name and (segments := _segments(op)):
+        by_name["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, segments))}>"
+    parts = {f'"{n}"' if "." in n else n: v for n, v in sorted(by_name.items())}
     texts = [n if v == "unit" else f"{n} = {v}" for n, v in parts.items()]
     return f" {{{', '.join(texts)}}}" if texts else ""
 

@@ -24,11 +24,11 @@ def forms() -> Mapping[str, Form]:
 @functools.lru_cache(4)
 def parse(text: str) -> Operation:
     """The module of a text; MlirError where it is none. The last few texts are kept: change nothing."""
-    found = Parser(text, forms()).top_level()
-    if len(found) == 1 and found[0].name == "builtin.module":
-        return found[0]
-    if any(o.name == "builtin.module" for o in found) or not found:
-        raise MlirError("a text is one module", found[1].line if len(found) > 1 else 1)
-    made = Operation("builtin.module", 1)  # MLIR's own reader puts one around what stands alone
-    made.regions.append([Block("", [], found)])
-    return made
+    operations = Parser(text, forms()).top_level()
+    if len(operations) == 1 and operations[0].name == "builtin.module":
+        return operations[0]
+    if any(o.name == "builtin.module" for o in operations) or not operations:
+        raise MlirError("a text is one module", operations[1].line if len(operations) > 1 else 1)
+    module = Operation("builtin.module", 1)  # MLIR's own reader puts one around what stands alone
+    module.regions.append([Block("", [], operations)])
+    return module

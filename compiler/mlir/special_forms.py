@@ -189,9 +189,9 @@ def memcpy(p: Parser, op: Operation) -> None:
     if p.accept(","):
         p.expect("packet")
         p.expect("=")
-        found = p.attribute()
+        packet = p.attribute()
         op.attributes["packet"] = (
-            found if isinstance(found, Opaque) else Opaque("aie.packet_info", found, "")
+            packet if isinstance(packet, Opaque) else Opaque("aie.packet_info", packet, "")
         )
     p.expect(")")
     _attributes(p, op)

@@ -52,13 +52,13 @@ class ValueReader(Cursor):
     def bracketed_types(self) -> list[Type]:
         """Pass types in round brackets, each with attributes of an argument or without."""
         self.expect("(")
-        found: list[Type] = []
+        types: list[Type] = []
         while not self.accept(")"):
-            found.append(self.type())
+            types.append(self.type())
             if self.word == "{":
                 self.dictionary()
             self.accept(",")
-        return found
+        return types
 
     def result_types(self) -> list[Type]:
         """Pass the types of results: one, or several in round brackets."""
@@ -66,10 +66,10 @@ class ValueReader(Cursor):
 
     def type_list(self) -> list[Type]:
         """Pass types with commas between."""
-        found = [self.type()]
+        types = [self.type()]
         while self.accept(","):
-            found.append(self.type())
-        return found
+            types.append(self.type())
+        return types
 
     # Attributes
 
@@ -124,23 +124,23 @@ class ValueReader(Cursor):
     def array(self) -> list[Any]:
         """Pass `[a, b]`."""
         self.expect("[")
-        found: list[Any] = []
+        items: list[Any] = []
         while not self.accept("]"):
-            found.append(self.attribute())
+            items.append(self.attribute())
             if not self.accept(",") and self.word != "]":
                 self.fail(f"',' or ']' is expected, not {self.word!r}")
-        return found
+        return items
 
     def dictionary(self) -> dict[str, Any]:
         """Pass `{name = value, flag}`."""
         self.expect("{")
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         while not self.accept("}"):
             name = unquoted(self.take("string" if self.kind == "string" else "word"))
-            found[name] = self.attribute() if self.accept("=") else UNIT
+            entries[name] = self.attribute() if self.accept("=") else UNIT
             if not self.accept(",") and self.word != "}":
                 self.fail(f"',' or '}}' is expected, not {self.word!r}")
-        return found
+        return entries
 
     def _named_attribute(self) -> Any:
         word = self.word
@@ -229,13 +229,13 @@ class ValueReader(Cursor):
         if self.word == "<":
             return self._body()
         if self.kind == "word" and self.words[self.at + 1] == "=":
-            found: dict[str, Any] = {}
+            entries: dict[str, Any] = {}
             while True:
                 name = self.take("word")
                 self.expect("=")
-                found[name] = self.attribute()
+                entries[name] = self.attribute()
                 if not self.accept(","):
-                    return found
+                    return entries
         values = [self.attribute()]
         while self.accept(","):
             values.append(self.attribute())

@@ -47,8 +47,8 @@ class DotAtom:
 
 
 def _atom(name: str, dtypes: str, k: int, m: int = 1, n: int = 1, **flags: bool) -> DotAtom:
-    found = [parse_dtype(word) for word in dtypes.split()]
-    a, b, acc = (d for d in found if d is not None)
+    dtypes_of = [parse_dtype(word) for word in dtypes.split()]
+    a, b, acc = (d for d in dtypes_of if d is not None)
     return DotAtom(name, a, b, acc, k, m, n, **flags)
 
 

@@ -25,8 +25,8 @@ def fold(instruction: Any) -> Operand | None:
             return instruction.x if condition.values[0] else instruction.y
         case ins.Select() if instruction.x is instruction.y:
             return instruction.x
-        case ins.Binary() if (found := _identity(instruction)) is not None:
-            return found
+        case ins.Binary() if (same := _identity(instruction)) is not None:
+            return same
     reads = operands(instruction)
     type_ = instruction.out.type
     if not isinstance(type_, VectorType) or type_.count > _LARGEST:

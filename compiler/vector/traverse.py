@@ -62,11 +62,11 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
         case If():
             return (stmt.condition,)
     form = shape(type(stmt))
-    found: list[Operand] = [getattr(stmt, name) for name in form.reads]
-    found += [x for name in form.optional_reads if (x := getattr(stmt, name)) is not None]
+    read: list[Operand] = [getattr(stmt, name) for name in form.reads]
+    read += [x for name in form.optional_reads if (x := getattr(stmt, name)) is not None]
     for name in form.read_lists:
-        found += getattr(stmt, name)
-    return tuple(found)
+        read += getattr(stmt, name)
+    return tuple(read)
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:

@@ -119,15 +119,15 @@ def as_dtype(item: Item, dtype: DType, loc: Loc, what: str = "value") -> ex.Expr
     """A scalar in `dtype`: weak ones convert, strong ones must have it."""
     if isinstance(item, bool | int | float):
         return constant(item, dtype, loc)
-    found = as_expr(item, loc)
-    if found.dtype == dtype:
-        return found
-    both_integers = found.dtype.is_integer and dtype.kind is Kind.INDEX
-    if both_integers or (is_weak(found) and dtype.kind is not Kind.BOOL):
-        return ex.Convert(found, dtype)
+    scalar = as_expr(item, loc)
+    if scalar.dtype == dtype:
+        return scalar
+    both_integers = scalar.dtype.is_integer and dtype.kind is Kind.INDEX
+    if both_integers or (is_weak(scalar) and dtype.kind is not Kind.BOOL):
+        return ex.Convert(scalar, dtype)
     fail(
         "DSL0202",
-        f"the {what} has dtype {found.dtype}, {dtype} is needed",
+        f"the {what} has dtype {scalar.dtype}, {dtype} is needed",
         loc,
         hint=f"write cast(..., {dtype})",
     )
@@ -285,8 +285,8 @@ def scalar_binary(op: str, x: Item, y: Item, loc: Loc) -> ex.Expr:
 
 def _scalar_dtype(x: Item, y: Item, loc: Loc) -> DType:
     """An index and a typed integer make an index: index arithmetic never overflows."""
-    found = [as_expr(i, loc).dtype for i in (x, y) if not is_number(i)]
-    if any(d.kind is Kind.INDEX for d in found) and all(d.is_integer for d in found):
+    strong = [as_expr(i, loc).dtype for i in (x, y) if not is_number(i)]
+    if any(d.kind is Kind.INDEX for d in strong) and all(d.is_integer for d in strong):
         numbers = [i for i in (x, y) if isinstance(i, float)]
         return F32 if numbers else INDEX
     return common_dtype((x, y), loc)

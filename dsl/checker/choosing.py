@@ -61,10 +61,12 @@ def choose(
     choices = {t.name: _choices(c, t) for t in open_tunes}
     c.diagnostics.clear()  # elaboration reports them
     if requires:
-        found = _first(c, given, choices, requires, loc)
+        firsts = _first(c, given, choices, requires, loc)
     else:
-        found = {n: values[0] for n, values in choices.items() if values}
-    return {t.name: {**given, **found}[t.name] for t in head.tunes if t.name in {**given, **found}}
+        firsts = {n: values[0] for n, values in choices.items() if values}
+    return {
+        t.name: {**given, **firsts}[t.name] for t in head.tunes if t.name in {**given, **firsts}
+    }
 
 
 def linked(head: Head) -> list[tree.Require]:
@@ -119,9 +121,9 @@ def _first(
 
     if not holds(-1):  # what is given is wrong by itself: elaboration says so
         return {n: values[0] for n, values in choices.items() if values}
-    found = next(products(0), None)
-    if found is not None:
-        return found
+    first_product = next(products(0), None)
+    if first_product is not None:
+        return first_product
     many = f" among the first {_MOST}" if looked > _MOST else ""
     told = [str(b) for b in dict.fromkeys(map(str, broken))]
     more = f" (and {len(told) - _SHOWN} more)" if len(told) > _SHOWN else ""

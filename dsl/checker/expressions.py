@@ -111,8 +111,8 @@ def _binary(c: Context, node: tree.Binary, index: bool) -> Item:
     x, y = evaluate(c, node.left, index=index), evaluate(c, node.right, index=index)
     if index:
         x, y = arithmetic.widened(x), arithmetic.widened(y)
-    if isinstance(x, tuple) and (made := _list_operator(c, op, x, y, loc)) is not None:
-        return made
+    if isinstance(x, tuple) and (joined := _list_operator(c, op, x, y, loc)) is not None:
+        return joined
     layout = calls.layout_operator(c, op, x, y, loc)
     if layout is not None:
         return layout
@@ -159,28 +159,28 @@ def condition(c: Context, item: Item, loc: Loc) -> bool | ex.Expr:
             loc,
             hint="choose per element with where(cond, a, b), or reduce with any or all",
         )
-    found = as_expr(item, loc)
-    known = c.known(found)
+    scalar = as_expr(item, loc)
+    known = c.known(scalar)
     if known is not None:
         return bool(known)
-    if found.dtype.kind is Kind.BOOL:
-        return found
-    zero = ex.Const(0.0 if found.dtype.is_float else 0, found.dtype)
-    return ex.Binary("ne", found, zero, BOOL)
+    if scalar.dtype.kind is Kind.BOOL:
+        return scalar
+    zero = ex.Const(0.0 if scalar.dtype.is_float else 0, scalar.dtype)
+    return ex.Binary("ne", scalar, zero, BOOL)
 
 
 def _compare(c: Context, node: tree.Compare) -> Item:
     items = [evaluate(c, o) for o in node.operands]
-    found: list[Item] = []
+    comparisons: list[Item] = []
     for op, x, y in zip(node.ops, items, items[1:], strict=False):
         if op in ("is", "is not"):
             found.append(_identity(op, x, y, node.loc))
             continue
         if op not in OPERATORS:
             fail("DSL0214", f"the operator {op} is not part of the language", node.loc)
-        found.append(arithmetic.binary(c.emit, OPERATORS[op], x, y, node.loc))
-    result = found[0]
-    for item in found[1:]:
+        comparisons.append(arithmetic.binary(c.emit, OPERATORS[op], x, y, node.loc))
+    result = comparisons[0]
+    for item in comparisons[1:]:
         result = arithmetic.binary(c.emit, "and", result, item, node.loc)
     return result
 

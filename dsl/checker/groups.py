@@ -48,18 +48,18 @@ def rows_of_one_group(kernel: Kernel) -> Iterator[Diagnostic]:
     known: dict[Value, frozenset[_Row | _Block]] = {}
     told: set[_Row] = set()
     for stmt in walk(kernel.body):
-        found: frozenset[_Row | _Block] = frozenset()
+        taken: frozenset[_Row | _Block] = frozenset()
         if isinstance(stmt, ins.Load):
-            found = frozenset(_taken(stmt.region, stmt.loc, steps))
+            taken = frozenset(_taken(stmt.region, stmt.loc, steps))
         elif not isinstance(stmt, _STOPS):
             sets = [known.get(v, frozenset()) for v in operands(stmt)]
-            found = frozenset().union(*sets)
+            taken = frozenset().union(*sets)
             for row, block in _meeting(sets):
                 if row not in told and block.extent > gcd(steps[row.counter], row.size):
                     told.add(row)
                     yield _warning(row, block)
         if (out := tile_of(stmt)) is not None:
-            known[out] = found
+            known[out] = taken
 
 
 def _steps(kernel: Kernel) -> dict[ex.Var, int]:
@@ -67,12 +67,12 @@ def _steps(kernel: Kernel) -> dict[ex.Var, int]:
     axes: list[tuple[ex.Var, ex.Expr, ex.Expr]] = [(a.var, a.start, a.step) for a in kernel.grid]
     loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
     axes += [(s.var, s.start, s.step) for s in loops]
-    found = {}
+    steps = {}
     for var, start, step in axes:
         first, by = constant(start), constant(step)
         if isinstance(first, int) and isinstance(by, int) and by > 0 and first % by == 0:
-            found[var] = by
-    return found
+            steps[var] = by
+    return steps
 
 
 def _taken(region: Region, loc: Loc | None, steps: dict[ex.Var, int]) -> Iterator[_Row | _Block]:

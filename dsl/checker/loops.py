@@ -51,9 +51,9 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
     if not 1 <= len(node.args) <= 3:
         fail("DSL0205", f"range takes 1 to 3 arguments, not {len(node.args)}", node.loc)
     plain = tree.Call(node.function, (), node.keywords, loc=node.loc)
-    found = bind(plain, "range", list(_OPTIONS), set())
+    given = bind(plain, "range", list(_OPTIONS), set())
     options = {}
-    for name, value in found.items():
+    for name, value in given.items():
         item = evaluate(c, value)
         if name == "atomic":
             options[name] = _truth(c, item, value)
@@ -74,10 +74,10 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
 
 def _truth(c: Context, item: Item, node: tree.Expr) -> int:
     """An option that is True or False, or 1 or 0 as a tune choice is."""
-    found = int(item) if isinstance(item, bool) else c.integer(item, node.loc, "atomic")
-    if found not in (0, 1):
-        fail("DSL0224", f"atomic is True or False, not {found}", node.loc)
-    return found
+    value = int(item) if isinstance(item, bool) else c.integer(item, node.loc, "atomic")
+    if value not in (0, 1):
+        fail("DSL0224", f"atomic is True or False, not {value}", node.loc)
+    return value
 
 
 def _bound(c: Context, node: tree.Expr) -> ex.Expr:
@@ -306,18 +306,18 @@ def _yielded(
             result = c.emit.value(inner.type.dtype, inner.type.shape, inner.type.layout)
             return ins.Carried(result, inner, init, item)
     elif is_scalar(item):
-        found = arithmetic.as_expr(item, node.loc)
+        expr = arithmetic.as_expr(item, node.loc)
         if isinstance(inner, Guess):
-            raise _Retry(name, found.dtype if found.dtype.is_float else inner.dtype)
-        if found.dtype == inner.dtype or (is_number(item) and not isinstance(item, float)):
+            raise _Retry(name, expr.dtype if expr.dtype.is_float else inner.dtype)
+        if expr.dtype == inner.dtype or (is_number(item) and not isinstance(item, float)):
             value = arithmetic.as_dtype(item, inner.dtype, node.loc)
             return ins.Carried(c.emit.fresh_var(name, inner.dtype), inner, init, value)
         if (
             is_number(before)
             and name not in dtypes
-            and not (isinstance(before, float) and found.dtype.is_integer)
+            and not (isinstance(before, float) and expr.dtype.is_integer)
         ):
-            raise _Retry(name, found.dtype)
+            raise _Retry(name, expr.dtype)
     reason = f"is {describe(before)} before this loop and {describe(item)} after one iteration"
     if not needed:
         return Lost(reason, node.loc)
@@ -336,6 +336,6 @@ def _assignment(name: str, body: Iterable[tree.Statement]) -> tuple[Label, ...]:
                 if name in names.targets(target):
                     return (Label(statement.loc, "assigned here"),)
             case tree.For(body=inner) | tree.While(body=inner) | tree.If(then=inner):
-                if found := _assignment(name, inner):
-                    return found
+                if assignment := _assignment(name, inner):
+                    return assignment
     return ()

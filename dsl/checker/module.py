@@ -214,22 +214,22 @@ class _Loader:
         files = self.files
         if is_standard(item):
             places, files = [STANDARD], DISK
-        found = next((p / relative for p in places if files.has(p / relative)), None)
-        if found is None and is_standard(item):
+        file = next((p / relative for p in places if files.has(p / relative)), None)
+        if file is None and is_standard(item):
             known = sorted(p.stem for p in (STANDARD / "std").glob("*.tile"))
             hint = "there are " + ", ".join(f"std.{name}" for name in known)
             fail("DSL0221", f"the library has no {item.path}", item.loc, hint=hint)
-        if found is None:
+        if file is None:
             looked = ", ".join(str(p) for p in places) or "nowhere: this source has no folder"
             fail("DSL0221", f"there is no file {relative}", item.loc, hint=f"looked in {looked}")
-        path = found.resolve()
+        path = file.resolve()
         if path in self.loading:
             fail("DSL0221", f"{relative} imports itself", item.loc)
         if path not in self.loaded:
             self.loading.append(path)
-            text = files.read(found)
-            self.sources[str(found)] = text
-            self.loaded[path] = self.load(parse_tile(text, str(found)), found.parent)
+            text = files.read(file)
+            self.sources[str(file)] = text
+            self.loaded[path] = self.load(parse_tile(text, str(file)), file.parent)
             self.loading.pop()
         names = self.loaded[path].names
         for name in item.names:

@@ -20,24 +20,24 @@ def targets(node: tree.Expr) -> tuple[str, ...]:
 
 def assigned(body: Iterable[tree.Statement]) -> tuple[str, ...]:
     """Every name that the statements bind, in order of first binding."""
-    found: dict[str, None] = {}
+    bound: dict[str, None] = {}
     for statement in body:
         match statement:
             case tree.Assign(target=target) | tree.AugAssign(target=target):
-                found.update(dict.fromkeys(targets(target)))
+                bound.update(dict.fromkeys(targets(target)))
             case tree.For(targets=names, body=inner):
-                found.update(dict.fromkeys(n.id for n in names))
-                found.update(dict.fromkeys(assigned(inner)))
+                bound.update(dict.fromkeys(n.id for n in names))
+                bound.update(dict.fromkeys(assigned(inner)))
             case tree.While(body=inner):
-                found.update(dict.fromkeys(assigned(inner)))
+                bound.update(dict.fromkeys(assigned(inner)))
             case tree.If(then=then, otherwise=otherwise):
-                found.update(dict.fromkeys((*assigned(then), *assigned(otherwise))))
-    return tuple(found)
+                bound.update(dict.fromkeys((*assigned(then), *assigned(otherwise))))
+    return tuple(bound)
 
 
 def updated_elements(body: Iterable[tree.Statement]) -> tuple[str, ...]:
     """Names whose elements the statements assign, `x[i] = y`: of lists, tensors and buffers."""
-    found: dict[str, None] = {}
+    updated: dict[str, None] = {}
     for statement in body:
         match statement:
             case (
@@ -48,12 +48,12 @@ def updated_elements(body: Iterable[tree.Statement]) -> tuple[str, ...]:
                 while isinstance(base, tree.Subscript):
                     base = base.value
                 if isinstance(base, tree.Name):
-                    found[base.id] = None
+                    updated[base.id] = None
             case tree.For(body=inner) | tree.While(body=inner):
-                found.update(dict.fromkeys(updated_elements(inner)))
+                updated.update(dict.fromkeys(updated_elements(inner)))
             case tree.If(then=then, otherwise=otherwise):
-                found.update(dict.fromkeys(updated_elements((*then, *otherwise))))
-    return tuple(found)
+                updated.update(dict.fromkeys(updated_elements((*then, *otherwise))))
+    return tuple(updated)
 
 
 def reads(node: Any) -> Iterator[str]:
@@ -71,22 +71,22 @@ def reads(node: Any) -> Iterator[str]:
 
 def exposed(body: Iterable[tree.Statement]) -> set[str]:
     """Names whose value from before the statements may be read in them."""
-    found: set[str] = set()
+    read: set[str] = set()
     done: set[str] = set()
     for statement in body:
         match statement:
             case tree.Assign(target=target, value=value):
-                found |= set(reads(value)) - done
+                read |= set(reads(value)) - done
                 if isinstance(target, tree.Subscript):
-                    found |= set(reads(target)) - done
+                    read |= set(reads(target)) - done
                 done |= set(targets(target))
             case tree.If(condition=condition, then=then, otherwise=otherwise):
-                found |= (set(reads(condition)) | exposed(then) | exposed(otherwise)) - done
+                read |= (set(reads(condition)) | exposed(then) | exposed(otherwise)) - done
                 done |= set(assigned(then)) & set(assigned(otherwise))
             case tree.For(targets=names, iterator=iterator, body=inner):
-                found |= (set(reads(iterator)) | (exposed(inner) - {n.id for n in names})) - done
+                read |= (set(reads(iterator)) | (exposed(inner) - {n.id for n in names})) - done
             case tree.While(condition=condition, body=inner):
-                found |= (set(reads(condition)) | exposed(inner)) - done
+                read |= (set(reads(condition)) | exposed(inner)) - done
             case _:
-                found |= set(reads(statement)) - done
-    return found
+                read |= set(reads(statement)) - done
+    return read

@@ -95,9 +95,9 @@ def _statement(
 def _buffer(c: Context, name: str, node: tree.Call) -> Memory:
     if name in c.names:
         fail("DSL0216", f"{name} has a meaning already", node.loc)
-    found = bind(node, "buffer", ["dtype", "shape"], {"dtype", "shape"})
-    dtype = expect_dtype(evaluate(c, found["dtype"]), node.loc)
-    items = evaluate(c, found["shape"])
+    arguments = bind(node, "buffer", ["dtype", "shape"], {"dtype", "shape"})
+    dtype = expect_dtype(evaluate(c, arguments["dtype"]), node.loc)
+    items = evaluate(c, arguments["shape"])
     sizes = items if isinstance(items, tuple) else (items,)
     shape = tuple(index(s, node.loc) for s in sizes)
     return Memory(name, dtype, shape, Role.BUFFER, loc=node.loc)
@@ -110,14 +110,14 @@ def _call(c: Context, node: tree.Call, written: set[str], prefer: Prefer | None)
     template = target.template
     names = [p.name for p in template.params]
     needed = {p.name for p in template.params if not p.optional}
-    found = bind(node, template.name, [*names, *template.tunes], needed)
-    absent = [p.name for p in template.params if p.optional and _is_none(c, found.get(p.name))]
+    arguments = bind(node, template.name, [*names, *template.tunes], needed)
+    absent = [p.name for p in template.params if p.optional and _is_none(c, arguments.get(p.name))]
     template = template.without(absent)
-    config = {n: Argument(c, found[n], n).item() for n in template.tunes if n in found}
+    config = {n: Argument(c, arguments[n], n).item() for n in template.tunes if n in arguments}
     args: list[Memory | ex.Expr] = []
     bound: dict[str, ex.Expr] = {}
     for param, parsed in zip(template.head.params, template.params, strict=True):
-        expr = found[param.name]
+        expr = arguments[param.name]
         item = evaluate(c, expr)
         if parsed.dims is None:
             args.append(signature.scalar_argument(item, parsed.dtype, expr.loc))
@@ -211,8 +211,8 @@ def _check_shapes(
     for param, arg in zip(kernel.params, args, strict=True):
         if not isinstance(param, Memory) or not isinstance(arg, Memory):
             continue
-        for axis, (wanted, found) in enumerate(zip(param.shape, arg.shape, strict=True)):
-            gap = difference(simplify(ex.substitute(wanted, bindings)), found)
+        for axis, (wanted, extent) in enumerate(zip(param.shape, arg.shape, strict=True)):
+            gap = difference(simplify(ex.substitute(wanted, bindings)), extent)
             if gap is not None and gap != 0:
                 fail(
                     "DSL0203",

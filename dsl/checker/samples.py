@@ -69,17 +69,17 @@ def _allowed(
 
 def _numbers(template: Template) -> set[int]:
     """Every integer of the kernel's source, its choices and the constants that it may read."""
-    found = {v for v in template.scope.names.values() if isinstance(v, int)}
-    found |= {v for v in template.consts.values() if isinstance(v, int)}
-    found |= {v for choices in template.tunes.values() for v in choices if isinstance(v, int)}
+    numbers = {v for v in template.scope.names.values() if isinstance(v, int)}
+    numbers |= {v for v in template.consts.values() if isinstance(v, int)}
+    numbers |= {v for choices in template.tunes.values() for v in choices if isinstance(v, int)}
     rest: list[Any] = [template.node]
     while rest:
         node = rest.pop()
         if isinstance(node, tree.Literal):
             if isinstance(node.value, int):
-                found.add(node.value)
+                numbers.add(node.value)
         elif isinstance(node, tuple):
             rest += node
         elif dataclasses.is_dataclass(node):
             rest += [getattr(node, f.name) for f in dataclasses.fields(node) if f.name != "loc"]
-    return found
+    return numbers

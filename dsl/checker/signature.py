@@ -57,13 +57,13 @@ def split(
     params = tuple(p for p in node.params if p.name not in absent)
     scalars = {p.name for p in node.params if p.dims is None}
     taken = {*known, *scalars, *(d.name for d in consts), *(d.name for d in tunes)}
-    found: dict[str, None] = {}
+    own_dims: dict[str, None] = {}
     for param in params:
         for dim in (*(param.dims or ()), *(param.strides or ())):
-            found.update(dict.fromkeys(n for n in names.reads(dim) if n not in taken))
-    _check_names(node, consts, tunes, tuple(found))
+            own_dims.update(dict.fromkeys(n for n in names.reads(dim) if n not in taken))
+    _check_names(node, consts, tunes, tuple(own_dims))
     body = node.body[count:]
-    return Head(params, consts, tunes, requires, body, tuple(found), tuple(absent))
+    return Head(params, consts, tunes, requires, body, tuple(own_dims), tuple(absent))
 
 
 def _check_names(
@@ -178,8 +178,8 @@ def declare_params(c: Context, head: Head) -> tuple[Param, ...]:
         if param.dims is not None:
             with c.recover((param.name,)):
                 c.names[param.name] = _tensor(c, param)
-    found = [c.names.get(p.name) for p in head.params]
-    return tuple(p for p in found if isinstance(p, Memory | ex.Var))
+    declared = [c.names.get(p.name) for p in head.params]
+    return tuple(p for p in declared if isinstance(p, Memory | ex.Var))
 
 
 def _declare_scalar(c: Context, param: tree.Param) -> None:
@@ -241,7 +241,7 @@ def check_bindable(c: Context, head: Head, params: tuple[Param, ...]) -> None:
 
 def declare_requires(c: Context, head: Head) -> tuple[Requirement, ...]:
     """The conditions that the call must meet; one that is known to fail is an error now."""
-    found = []
+    requirements = []
     for require in head.requires:
         with c.recover(()):
             truth = condition(c, evaluate(c, require.condition), require.condition.loc)
@@ -252,8 +252,10 @@ def declare_requires(c: Context, head: Head) -> tuple[Requirement, ...]:
                     require.loc,
                 )
             if truth is not True:
-                found.append(Requirement(as_expr(truth, require.loc), require.text, require.loc))
-    return tuple(found)
+                requirements.append(
+                    Requirement(as_expr(truth, require.loc), require.text, require.loc)
+                )
+    return tuple(requirements)
 
 
 def _values(c: Context, require: tree.Require) -> str:
@@ -262,8 +264,8 @@ def _values(c: Context, require: tree.Require) -> str:
     items = {
         n: evaluate(c, tree.Name(n, loc=loc)) for n in sorted({*names.reads(require.condition)})
     }
-    found = ", ".join(f"{n} = {v}" for n, v in items.items() if is_number(v))
-    return f": {found}" if found else ""
+    known = ", ".join(f"{n} = {v}" for n, v in items.items() if is_number(v))
+    return f": {known}" if known else ""
 
 
 def scalar_argument(item: Item, dtype: DType, loc: Loc) -> ex.Expr:

@@ -35,26 +35,26 @@ def check_source(
         module = check_module(parse_tile(text, file), search=search, define=define)
     except DiagnosticError as e:
         return list(e.diagnostics)
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     if not module.templates:
         text = f"{file} defines no kernel: what it holds is checked where it is imported and used"
-        found.append(Diagnostic("DSL0234", text, None, severity=Severity.NOTE))
+        findings.append(Diagnostic("DSL0234", text, None, severity=Severity.NOTE))
     for template in module.templates.values():
         if template.loc.file == file:
-            found += [d for d in check_template(template) if d not in found]
-    return found
+            findings += [d for d in check_template(template) if d not in findings]
+    return findings
 
 
 def check_template(template: Template) -> list[Diagnostic]:
     """Findings for one kernel or program over its tune choices."""
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for config in _configurations(template):
         for diagnostic in _check(template, config):
-            if diagnostic not in found:
-                found.append(diagnostic)
-        if _is_refused(found):
+            if diagnostic not in findings:
+                findings.append(diagnostic)
+        if _is_refused(findings):
             break
-    return found
+    return findings
 
 
 def _configurations(template: Template) -> Iterator[Mapping[str, object]]:
@@ -91,16 +91,16 @@ def _sampled(
         return _findings(template, config, {})
     first: list[Diagnostic] = []
     for number, fixed in enumerate(different(template, config, needed)):
-        found = _findings(template, config, fixed)
-        if not _is_refused(found):
-            return [_note(template, fixed), *found]
-        if number == 1 and found == first:  # whatever the sizes are
+        findings = _findings(template, config, fixed)
+        if not _is_refused(findings):
+            return [_note(template, fixed), *findings]
+        if number == 1 and findings == first:  # whatever the sizes are
             return first
-        first = first or found
+        first = first or findings
     for fixed in equal(template, config, needed):
-        found = _findings(template, config, fixed)
-        if not _is_refused(found):
-            return _coincidence(first, fixed) or [_note(template, fixed), *found]
+        findings = _findings(template, config, fixed)
+        if not _is_refused(findings):
+            return _coincidence(first, fixed) or [_note(template, fixed), *findings]
     return first or _findings(template, config, dict.fromkeys(needed, 1))
 
 

@@ -106,12 +106,12 @@ def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
 
 
 def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> None:
-    found = value if isinstance(value, tuple) else None
-    if found is None or len(found) != len(items):
+    parts = value if isinstance(value, tuple) else None
+    if parts is None or len(parts) != len(items):
         names = "1 name is" if len(items) == 1 else f"{len(items)} names are"
-        hint = "write it without the comma" if len(items) == 1 and found is None else None
+        hint = "write it without the comma" if len(items) == 1 and parts is None else None
         fail("DSL0216", f"{names} assigned from {describe(value)}", loc, hint=hint)
-    for item, part in zip(items, found, strict=True):
+    for item, part in zip(items, parts, strict=True):
         if not isinstance(item, tree.Name):
             fail("DSL0216", "only names can be unpacked into", item.loc)
         bind(c, item.id, part, loc)
@@ -155,12 +155,12 @@ def _set_element(
     if value is None:
         fail("DSL0219", "this call gives no value", loc)
     at = list_index(c, items, target)
-    made = (*items[:at], value, *items[at + 1 :])
+    items_after = (*items[:at], value, *items[at + 1 :])
     base = target.value
     if isinstance(base, tree.Name):
-        bind(c, base.id, made, loc)
+        bind(c, base.id, items_after, loc)
     elif isinstance(base, tree.Subscript) and isinstance(outer := evaluate(c, base.value), tuple):
-        _set_element(c, base, outer, made, loc)
+        _set_element(c, base, outer, items_after, loc)
     else:
         fail("DSL0216", "only the elements of a named list can be assigned", target.loc)
 
@@ -177,9 +177,9 @@ def _store(c: Context, target: tree.Subscript, item: Item, value: tree.Expr) -> 
     check_writable(memory, target.loc)
     c.emit.hint = memory.name
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, c.evaluate_index)
-    tile = value_for(c, x.item(), found, x)
-    c.emit.emit(ins.Store(found.region, tile, loc=target.loc))
+    region = access(c, memory, target, c.evaluate_index)
+    tile = value_for(c, x.item(), region, x)
+    c.emit.emit(ins.Store(region.region, tile, loc=target.loc))
 
 
 def _update(c: Context, target: tree.Expr, op: str, value: tree.Expr, loc: Loc) -> None:
@@ -201,9 +201,9 @@ def _update(c: Context, target: tree.Expr, op: str, value: tree.Expr, loc: Loc) 
 
 def _sum(c: Context, op: str, old: Item, value: tree.Expr, loc: Loc) -> Item:
     """What `old op= value` makes of a name or of an element of a list."""
-    made = len(c.emit.block)
+    before = len(c.emit.block)
     new = evaluate(c, value)
-    named = len(c.emit.block) == made
+    named = len(c.emit.block) == before
     return _accumulated(c, op, old, new, named, loc)
 
 
@@ -240,10 +240,10 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
     memory = expect_memory(evaluate(c, target.value), target.loc)
     check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, c.evaluate_index)
+    region = access(c, memory, target, c.evaluate_index)
     if memory.role is Role.BUFFER:
-        updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, found), x.item(), loc)
-        c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))
+        updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, region), x.item(), loc)
+        c.emit.emit(ins.Store(region.region, value_for(c, updated, region, x), loc=loc))
         return
     if op not in ("+", "-"):
         fail(
@@ -253,7 +253,7 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
             hint="only += and -= are; write t[...] = t[...] * x on an inout tensor",
         )
     item = x.item()
-    add_atomic(c, found, arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item, x)
+    add_atomic(c, region, arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item, x)
 
 
 # Branches

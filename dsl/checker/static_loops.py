@@ -74,9 +74,9 @@ def _listed(c: Context, node: tree.Expr) -> tuple[Item, ...]:
         if node.function.id == "range":
             return _numbers(c, node)
         if node.function.id in WORDS:
-            found = _of_call(c, node)
-            assert found is not None
-            return found
+            listed = _of_call(c, node)
+            assert listed is not None
+            return listed
     item = c.elaborators.expression(c, node, False)
     if not isinstance(item, tuple):
         fail("DSL0215", f"a list or a range(...) is wanted, not {describe(item)}", node.loc)

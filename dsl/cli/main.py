@@ -29,6 +29,7 @@ COMMANDS = {
     "simulate": "Run what was written for Trainium or an NPU on its simulator.",
     "debug": "Follow a turn of a kernel, statement by statement, forwards and backwards.",
     "inspect": "Show what the compiler knows about a kernel.",
+    "report": "Write a page with all that is known of kernels on machines.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",
     "package": "Compile kernels for many machines into one package.",
@@ -49,7 +50,7 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 _AUTHORING = frozenset(
-    {"debug", "fmt", "lsp", "stubs"}
+    {"debug", "fmt", "lsp", "report", "stubs"}
 )  # of those in dslc.cli.authoring; the others are in commands
 
 _EXAMPLES = """

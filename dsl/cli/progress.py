@@ -41,3 +41,16 @@ def _bar(label: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(label, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def shown_steps(label: str) -> Iterator[Callable[[str], None]]:
+    """What to call with the name of each step: shown while it runs, on a terminal only."""
+    session = current()
+    if session.verbosity < 0 or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(label) as status:
+        yield lambda step: status.update(f"{label}: {step}")

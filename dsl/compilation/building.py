@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from dslc.calls.signature import Signature, as_choice
+from dslc.codegen.line_marks import are_wanted
 from dslc.compilation.caching import CacheChoice, fetch, open_cache
 from dslc.compilation.specialization import Specialization
 from dslc.compiler.artifact import Artifact, Hashes
@@ -70,7 +71,8 @@ def build(
     passes = machine.passes(schedule or {})
     ir = _stages(program, passes)
     stages = {"tile": tile, **ir, **machine.texts(artifact)}
-    return Specialization(signature, artifact, machine, executable, stages, tuple(ir))
+    lower = partial(run_passes, program, passes)
+    return Specialization(signature, artifact, machine, executable, stages, tuple(ir), lower)
 
 
 def compile_program(
@@ -92,6 +94,7 @@ def compile_program(
                 "target": machine.target.name,
                 "passes": _identity(passes),
                 "config": repr(sorted(config.items())),
+                **({"lines": "marked"} if are_wanted() else {}),
             }
         ),
         compiler=compiler_fingerprint(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from dslc.runtime.packing import Packed
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
+    from dslc.compiler.ir import TileProgram
+    from dslc.compiler.passes.pass_manager import Observer
     from dslc.machines.machine import Executable, Machine, ShortCall
     from dslc.runtime import aie_simulator, nki_simulator
 
@@ -42,6 +44,7 @@ class Specialization:
         executable: Executable,
         stages: Stages,
         ir_stages: tuple[str, ...] = (),
+        lower: Callable[..., TileProgram] | None = None,
     ) -> None:
         self.signature = signature
         self.ir_stages = ir_stages
@@ -49,6 +52,7 @@ class Specialization:
         self._executable = executable
         self._short = CallForms()
         self._stages = stages
+        self._lower = lower
         self.artifact = artifact
         self.fixed: Mapping[str, int] = MappingProxyType(artifact.signature.fixed)
         self.config: Mapping[str, int | str] = MappingProxyType(artifact.signature.config)
@@ -184,6 +188,14 @@ class Specialization:
             hint = f"{near} ({every})" if near else every
             raise error("DSL0745", f"{self.name} has no stage {stage}", hint=hint)
         return self._stages[stage]()
+
+    def lowered(self, observers: Iterable[Observer] = ()) -> TileProgram:
+        """The program after the passes, which are run for it: observers see it after each.
+
+        Its statements know the places that they came from. What was loaded from a package has none.
+        """
+        assert self._lower is not None, f"{self.name} was not compiled here"
+        return self._lower(observers=tuple(observers))
 
     def binary(self, form: str) -> bytes | None:
         """The machine code in a form, such as `cubin`; None where the machine has no such form."""

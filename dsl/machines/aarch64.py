@@ -24,6 +24,7 @@ from dslc.machines.machine import (
     Inspection,
     Machine,
 )
+from dslc.machines.patience import UNLIMITED, Patience
 from dslc.runtime.aarch64 import is_host
 from dslc.runtime.native import NativeKernel, Processor
 from dslc.runtime.native.loading import LIBRARY, LIBRARY_MACOS
@@ -92,12 +93,16 @@ class ArmMachine(Machine):
         return {"asm": assembly, "header": header, "final": assembly}
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         """The library, and the speed of its products."""
         from dslc.cli.tables.aarch64 import arm_lines
 
-        return Inspection(tuple(arm_lines(made)))
+        return Inspection(tuple(arm_lines(made, patience)))
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """The library for Linux (`so`), and for macOS (`dylib`); the other is linked when asked for."""

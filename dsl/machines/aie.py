@@ -14,6 +14,7 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.workload import workload
 from dslc.compiler.manifest import signature_of
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
+from dslc.machines.patience import UNLIMITED, Patience
 
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
@@ -86,13 +87,22 @@ class AieMachine(Machine):
         return AieExecutable(artifact)
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         """A run of the simulator without numbers, and how busy the array's tiles are."""
         from dslc.cli.tables.aie import array_lines, run_lines, run_of
         from dslc.runtime.aie_simulator.picture import timeline_svg
 
-        run = run_of(made)
+        patience.tell("running the simulator")
+        try:
+            run = run_of(made, patience.until)
+        except TimeoutError:
+            text = f"no run within {patience.seconds:g} s; {patience.more}, smaller --dim need less"
+            return Inspection((("modelled", text),))
         return Inspection(
             tuple(run_lines(run)),
             "\n".join(array_lines(run)),

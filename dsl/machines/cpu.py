@@ -28,6 +28,7 @@ from dslc.machines.machine import (
     Machine,
     ShortCall,
 )
+from dslc.machines.patience import UNLIMITED, Patience
 from dslc.runtime.native import NativeKernel, Processor, host_features, host_machine
 from dslc.runtime.native.loading import LIBRARY, LIBRARY_MACOS, system_library
 from dslc.runtime.native.pool import thread_count
@@ -35,6 +36,7 @@ from dslc.runtime.native.variants import chosen_variant
 
 if TYPE_CHECKING:
     from dslc.codegen.cpu.tools.library import System
+    from dslc.codegen.line_marks import Place
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
     from dslc.tuner.host import HostBench
@@ -129,12 +131,22 @@ class CpuMachine(Machine):
         return chosen_variant(artifact, find_processor(artifact))
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         """The library, what its code needs, and its hottest loop."""
         from dslc.cli.tables.cpu import cpu_lines, hottest_loop
 
         return Inspection(tuple(cpu_lines(made)), hottest_loop(made.source("asm")))
+
+    def placed_code(self, made: Specialization) -> Mapping[str, list[tuple[str, Place | None]]]:
+        """Assembly."""
+        from dslc.codegen.line_marks import unmarked_assembly
+
+        return {"machine code": unmarked_assembly(made.source("asm"))}
 
     def bench(self, inputs: Inputs) -> HostBench:
         """This CPU; DSL0840 where it does not run the target's code."""

@@ -26,6 +26,7 @@ from dslc.machines.machine import (
     Machine,
     ShortCall,
 )
+from dslc.machines.patience import UNLIMITED, Patience
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
 from dslc.runtime.cuda.arrays import (
     DeviceArray,
@@ -39,6 +40,7 @@ from dslc.runtime.cuda.device import fits
 
 if TYPE_CHECKING:
     from dslc.codegen.cuda.tools.toolchain import Options
+    from dslc.codegen.line_marks import Place
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
     from dslc.tuner.gpu import CudaBench
@@ -166,12 +168,31 @@ class CudaMachine(Machine):
         return "CUDA"
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         """Registers, occupancy and instructions of the machine code."""
         from dslc.cli.tables.machine_code import code_lines
 
         return Inspection(tuple(code_lines(made, program)))
+
+    def placed_code(self, made: Specialization) -> Mapping[str, list[tuple[str, Place | None]]]:
+        """CUDA C, and machine code where nvdisasm is here."""
+        from dslc.codegen.cuda.tools.sass_lines import sass_lines
+        from dslc.codegen.line_marks import unmarked
+
+        texts = [unmarked(text.decode()) for text in made.artifact.each(SOURCE)]
+        codes = made.artifact.each(f"{self._model}.cubin")
+        machine: list[tuple[str, Place | None]] = []
+        for lines, code in zip(texts, codes, strict=True):
+            for text, number in sass_lines(code):
+                place = lines[number - 1][1] if number and number <= len(lines) else None
+                machine.append((text, place))
+        sources = [line for lines in texts for line in lines]
+        return {"CUDA C": sources, **({"machine code": machine} if machine else {})}
 
     def bench(self, inputs: Inputs) -> CudaBench:
         """The first GPU."""

@@ -20,6 +20,7 @@ from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.machines.cuda import alignments_on_gpu, draft_of_gpu, prepare_for_gpu, stream_of_call
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
+from dslc.machines.patience import UNLIMITED, Patience
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
@@ -122,7 +123,11 @@ class HipMachine(Machine):
         return "CUDA" if runs_on_gpu() else "CPU"
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         """Registers, LDS, occupancy and instructions of the ISA text."""
         from dslc.cli.tables.hip import hip_lines

@@ -21,8 +21,10 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.cpu import Machine as CpuName
+from dslc.machines.patience import UNLIMITED, Patience
 
 if TYPE_CHECKING:
+    from dslc.codegen.line_marks import Place
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
     from dslc.tuner.bench import Bench
@@ -131,12 +133,14 @@ class Draft:
 class Inspection:
     """What `dslc inspect` says of a kernel on its machine: labels with texts, then a picture of text.
 
-    `timeline` draws a simulated run as SVG.
+    `timeline` draws a simulated run as SVG; `seconds_by_line` has what each unit works in it for a line
+    of the emitted text, from 1.
     """
 
     lines: tuple[tuple[str, str], ...] = ()
     picture: str = ""
     timeline: Callable[[], str] | None = None
+    seconds_by_line: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
 
 class Machine(ABC):
@@ -226,10 +230,26 @@ class Machine(ABC):
     # What is known of a kernel
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
-        """For `dslc inspect`: `program` is the one after the passes, `sizes` are those of all dims."""
+        """For `dslc inspect`: `program` is the one after the passes, `sizes` are those of all dims.
+
+        What takes longer than the patience lasts is left out, and a line says so.
+        """
         return Inspection()
+
+    def placed_code(self, made: Specialization) -> Mapping[str, list[tuple[str, Place | None]]]:
+        """Emitted texts by name, each line with that of the source which it is for.
+
+        Places are known of what was compiled with `line_marks`, as `dslc report` does.
+        """
+        from dslc.codegen.line_marks import unmarked
+
+        return {"emitted": unmarked(made.source("final"))}
 
     def block_time(self, program: TileProgram, sizes: Mapping[str, int]) -> float:
         """How long a program before the passes takes by the machine's model, in a unit of its own.

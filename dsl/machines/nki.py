@@ -16,6 +16,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.manifest import signature_of
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
+from dslc.machines.patience import UNLIMITED, Patience
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.expression import Number
 from dslc.runtime.scalars import as_dtype
@@ -67,15 +68,21 @@ class NkiMachine(Machine):
         return NkiExecutable(artifact)
 
     def inspection(
-        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: Specialization,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         """A run of the simulator without numbers."""
-        from dslc.cli.tables.nki import run_lines, run_of
+        from dslc.cli.tables.nki import run_lines, run_of, seconds_by_line
         from dslc.runtime.nki_simulator.picture import timeline_svg
 
         run = run_of(made, sizes)
         return Inspection(
-            tuple(run_lines(run)), timeline=lambda: timeline_svg(run, made.artifact.name)
+            tuple(run_lines(run)),
+            timeline=lambda: timeline_svg(run, made.artifact.name),
+            seconds_by_line=seconds_by_line(run),
         )
 
     def block_time(self, program: TileProgram, sizes: Mapping[str, int]) -> float:

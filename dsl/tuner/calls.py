@@ -48,8 +48,8 @@ def tune_kernel(
         signature.choices({dim: 1})  # DSL0755 for a name that is none
     own = [p for p in signature.parameters if p.name in arguments]
     ready = template.machine.prepare(own, arguments)
-    found = {d: dim_size(own, ready, d) for d in signature.dims}
-    sizes = {d: n for d, n in found.items() if n is not None} | dims
+    known = {d: dim_size(own, ready, d) for d in signature.dims}
+    sizes = {d: n for d, n in known.items() if n is not None} | dims
     request = Request(sizes, fix, config, given_of(own, ready))
     result = tune(template, request, settings)
     warn_dropped(result)
@@ -96,14 +96,14 @@ def given_of(
     parameters: Sequence[Parameter], ready: Mapping[str, Argument]
 ) -> dict[str, Array | Scalar]:
     """Prepared arguments on the host; outputs are left out, since they are written alone."""
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for parameter in parameters:
         value = ready[parameter.name]
         if not is_tensor(value):
-            found[parameter.name] = value
+            given[parameter.name] = value
         elif parameter.mode != "out":
-            found[parameter.name] = _on_host(parameter, value)
-    return found
+            given[parameter.name] = _on_host(parameter, value)
+    return given
 
 
 def warn_dropped(result: Result) -> None:

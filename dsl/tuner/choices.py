@@ -94,10 +94,10 @@ class TunedChoices:
         return self._usable(store.records(self.environment()))
 
     def _usable(self, records: Sequence[Record]) -> list[Record]:
-        found = [r for r in records if self._offers(r)]
-        here = self._origin.machine.present_device() if found else None
+        offered = [r for r in records if self._offers(r)]
+        here = self._origin.machine.present_device() if offered else None
         # Where no such GPU is present, as on a machine that builds, the results of any serve.
-        return found if here is None else [r for r in found if (r.device, r.driver) == here]
+        return offered if here is None else [r for r in offered if (r.device, r.driver) == here]
 
     def _offers(self, record: Record) -> bool:
         """Whether the kernel has these dims, tunes and choices: a file may say anything."""

@@ -44,17 +44,17 @@ def climb(
     for configuration in configurations:
         for name, value in configuration.values:
             values.setdefault(name, {})[value] = None
-    found = {c.values: look(c) for c in drawn(configurations, _SPREAD, seed=0)}
+    outlines = {c.values: look(c) for c in drawn(configurations, _SPREAD, seed=0)}
     while True:
         beside = {
             near: known[near]
-            for one in _best(found)
+            for one in _best(outlines)
             for near in _neighbours(one, values)
-            if near in known and near not in found
+            if near in known and near not in outlines
         }
         if not beside:
             return
-        found.update((near, look(c)) for near, c in beside.items())
+        outlines.update((near, look(c)) for near, c in beside.items())
 
 
 def _best(found: Mapping[Values, Outlined | None]) -> list[Values]:

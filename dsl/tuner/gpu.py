@@ -145,13 +145,13 @@ class CudaBench:
         room = self.watch.free_bytes() - 2 * copies * extent.span * dtype.itemsize
         if idle and (room < 0 or len(idle) >= _STORAGES):
             self._free(self._held.pop(idle[0]))
-        made = [self._allocate(extent.span, extent, dtype) for _ in range(copies)]
+        copies_of = [self._allocate(extent.span, extent, dtype) for _ in range(copies)]
         if stored.mode != "out":
-            self.upload(made[0], self.inputs.array(stored))
-            for other in made[1:]:
-                self.watch.copy(other.address, made[0].address, extent.span * dtype.itemsize)
-        self._held[key] = made
-        return made
+            self.upload(copies_of[0], self.inputs.array(stored))
+            for other in copies_of[1:]:
+                self.watch.copy(other.address, copies_of[0].address, extent.span * dtype.itemsize)
+        self._held[key] = copies_of
+        return copies_of
 
     def _allocate(self, span: int, extent: Any, dtype: np.dtype[Any]) -> DeviceArray:
         address = self._device.allocate(span * dtype.itemsize)

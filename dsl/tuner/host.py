@@ -84,9 +84,9 @@ class HostLoaded:
             bench.reference = results
             return None
         for name, result in results.items():
-            found = difference(bench.reference[name], result, bench.inputs.parameters[name].dtype)
-            if found is not None:
-                return f"{name}: {found}"
+            reason = difference(bench.reference[name], result, bench.inputs.parameters[name].dtype)
+            if reason is not None:
+                return f"{name}: {reason}"
         return None
 
     def time(self, effort: Effort) -> float:

@@ -145,10 +145,10 @@ class PredictedChoices:
         if not data:
             return None
         plain = data["configuration"]
-        found = next((c for c in self._products() if c.plain == plain), None)
-        if found is None:
+        configuration = next((c for c in self._products() if c.plain == plain), None)
+        if configuration is None:
             return None
-        return Candidate(found, data["seconds"], data["storage"], data["among"])
+        return Candidate(configuration, data["seconds"], data["storage"], data["among"])
 
     def _products(self) -> list[Configuration]:
         """The products of choices, that of the first ones first."""

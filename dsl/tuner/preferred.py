@@ -23,14 +23,14 @@ class PreferredBlocks:
         """The choices for these sizes; none where the first stand, or a size is not known."""
         origin = self._origin
         known = {d: dims.get(d, sizes(d)) for d in origin.signature.dims}
-        found = {d: n for d, n in known.items() if n is not None}
-        if len(found) < len(known) or all(len(c) < 2 for c in origin.open_tunes.values()):
+        sizes_known = {d: n for d, n in known.items() if n is not None}
+        if len(sizes_known) < len(known) or all(len(c) < 2 for c in origin.open_tunes.values()):
             return {}
-        key = tuple(sorted(found.items()))
+        key = tuple(sorted(sizes_known.items()))
         if key not in self._found:
             from dslc.tuner.blocks import choose_blocks
 
             self._found[key] = remembered(
-                origin, ("blocks", key), lambda: {"config": choose_blocks(origin, found)}
+                origin, ("blocks", key), lambda: {"config": choose_blocks(origin, sizes_known)}
             )["config"]
         return self._found[key]

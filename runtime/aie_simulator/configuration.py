@@ -105,10 +105,10 @@ class Configuration:
         if initial is None:
             raise AieFault("symbol", f"@{op.text('name')} is no constant", line=op.line)
         count, kind = elements_of(op.type, op.line)
-        made = Memory(op.text("name"), kind, np.zeros(count, element_type(kind, op.line)))
+        memory = Memory(op.text("name"), kind, np.zeros(count, element_type(kind, op.line)))
         # Words above 2^31 are the same bits as negative ones.
-        fill(made, wrapped(initial), op.line)
-        return made
+        fill(memory, wrapped(initial), op.line)
+        return memory
 
     def check_quiet(self, line: int) -> None:
         """No transfer is under way."""

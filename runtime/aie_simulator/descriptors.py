@@ -101,10 +101,10 @@ class Descriptor:
 
 def addresses(offset: int, loops: Loops) -> Array:
     """The numbers of the elements that loops pass, outermost first."""
-    found = np.array([offset], np.int64)
+    numbers = np.array([offset], np.int64)
     for size, stride in loops:
-        found = (found[:, None] + np.arange(size) * stride).reshape(-1)
-    return found
+        numbers = (numbers[:, None] + np.arange(size) * stride).reshape(-1)
+    return numbers
 
 
 def check_descriptor(

@@ -53,10 +53,10 @@ class Device:
 
     def tile(self, name: str, line: int) -> Tile:
         """The tile of an SSA name."""
-        found = self.values.get(name)
-        if not isinstance(found, tuple):
+        tile = self.values.get(name)
+        if not isinstance(tile, tuple):
             raise AieFault("symbol", f"{name} is no tile", line=line)
-        return found
+        return tile
 
     def declare_tile(self, operation: Operation) -> None:
         """`%t = aie.tile(column, row)`."""
@@ -94,11 +94,11 @@ class Device:
         room = kind_of_tile(tile, line)
         if not room.memory:
             raise AieFault("tile", f"{name} is in a shim tile, which has no memory", line=line)
-        made = Memory(name, kind, np.zeros(count, element_type(kind, line)), tile=tile)
-        self.memories.setdefault(tile, []).append(made)
+        memory = Memory(name, kind, np.zeros(count, element_type(kind, line)), tile=tile)
+        self.memories.setdefault(tile, []).append(memory)
         if address is not None:
-            self.addresses[made] = address
-        return made
+            self.addresses[memory] = address
+        return memory
 
     def lock(
         self, tile: Tile, name: str, value: int, line: int = 0, number: int | None = None
@@ -113,9 +113,9 @@ class Device:
             raise AieFault("locks", text, line=line)
         if not 0 <= value <= LOCK_MOST:
             raise AieFault("lock-value", f"{name} begins at {value}", line=line)
-        made = Lock(tile, name, value, number)
-        own.append(made)
-        return made
+        lock = Lock(tile, name, value, number)
+        own.append(lock)
+        return lock
 
     def channel(self, tile: Tile, direction: str, line: int, number: int | None = None) -> Channel:
         """The next channel of a direction that is free, or the one of that number."""
@@ -135,9 +135,9 @@ class Device:
                 f"{kind.channels[direction]}, each for one use",
                 line=line,
             )
-        made = Channel(tile, direction, number, line=line)
-        own.append(made)
-        return made
+        channel = Channel(tile, direction, number, line=line)
+        own.append(channel)
+        return channel
 
     def flow(self, name: str, source: Channel, targets: list[Channel]) -> None:
         """A stream from a channel to others."""
@@ -179,11 +179,11 @@ class Device:
     def places(self, tile: Tile) -> Mapping[Memory, int]:
         """Where each buffer of a tile lies, in bytes: as it is said, or one after another."""
         at = self.stacks.get(tile, STACK) if kind_of_tile(tile, 0) is COMPUTE else 0
-        found = {}
+        places = {}
         for memory in self.memories.get(tile, ()):
-            found[memory] = self.addresses.get(memory, at)
-            at = max(at, -(-(found[memory] + memory.data.nbytes) // 32) * 32)
-        return found
+            places[memory] = self.addresses.get(memory, at)
+            at = max(at, -(-(places[memory] + memory.data.nbytes) // 32) * 32)
+        return places
 
     # What must hold of all of it
 
@@ -222,7 +222,7 @@ class Device:
 
 def kind_of_tile(tile: Tile, line: int) -> Kind:
     """The kind of a tile of the array."""
-    found = kind_of(tile[1])
-    if found is None:
+    kind = kind_of(tile[1])
+    if kind is None:
         raise AieFault("tile", f"there is no tile {tile[0]}, {tile[1]}", line=line)
-    return found
+    return kind

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+_LOOKS = 256  # steps between two looks at the clock
 
 
 @dataclass(slots=True, eq=False)
@@ -62,9 +67,16 @@ class Engine:
             process.blocked = None
             self._push(self.now, process)
 
-    def run(self) -> None:
-        """Until nobody can go on; who waits for just that goes on then."""
-        while self._queue or self.idle.waiting:
+    def run(self, until: float = math.inf) -> None:
+        """Until nobody can go on; who waits for just that goes on then.
+
+        TimeoutError where that lasts beyond `until`, of time.monotonic().
+        """
+        for count in itertools.count():
+            if not self._queue and not self.idle.waiting:
+                return
+            if count % _LOOKS == 0 and time.monotonic() > until:
+                raise TimeoutError
             if not self._queue:
                 self.notify(self.idle)
             self.now, _, process = heapq.heappop(self._queue)
@@ -82,9 +94,9 @@ class Engine:
                     process.spans.append((self.now, self.now + found))
                 self._push(self.now + found, process)
 
-    def _push(self, time: float, process: Process) -> None:
+    def _push(self, at: float, process: Process) -> None:
         self._count += 1
-        heapq.heappush(self._queue, (time, self._count, process))
+        heapq.heappush(self._queue, (at, self._count, process))
 
 
 def wait_graph(processes: list[Process]) -> list[str]:

@@ -24,10 +24,10 @@ def declare_buffer(device: Device, op: Operation, scope: Scope | None = None) ->
     tile = device.tile(op.operands[0], op.line)
     name = op.text("sym_name", op.results[0] if op.results else "a buffer")
     address = op.integer("address") if "address" in op.attributes else None
-    made = device.memory(tile, name, count, kind, op.line, address)
+    memory = device.memory(tile, name, count, kind, op.line, address)
     if (initial := op.attributes.get("initial_value")) is not None:
-        fill(made, wrapped(initial), op.line)
-    device.define(op, made, scope)
+        fill(memory, wrapped(initial), op.line)
+    device.define(op, memory, scope)
 
 
 def fill(memory: Memory, initial: object, line: int) -> None:
@@ -58,8 +58,8 @@ def declare_lock(device: Device, op: Operation, scope: Scope | None = None) -> N
     tile = device.tile(op.operands[0], op.line)
     name = op.text("sym_name", op.results[0] if op.results else "a lock")
     number = op.integer("lockID") if "lockID" in op.attributes else None
-    made = device.lock(tile, name, op.integer("init", 0), op.line, number)
-    device.define(op, made, scope)
+    lock = device.lock(tile, name, op.integer("init", 0), op.line, number)
+    device.define(op, lock, scope)
 
 
 def declare_dma(device: Device, op: Operation) -> None:
@@ -137,13 +137,13 @@ def _block(
 ) -> tuple[Descriptor, str]:
     """A descriptor between what it acquires and what it releases, and the block that follows."""
     local = dict(scope)
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     following = ""
 
     def once(what: str, value: Any, at: int) -> None:
-        if what in found:
+        if what in parts:
             raise AieFault("descriptors", f"two {what}s in one block", line=at)
-        found[what] = value
+        parts[what] = value
 
     for op in block.operations:
         match op.name:
@@ -165,12 +165,12 @@ def _block(
                 pass
             case _:
                 raise AieFault("syntax", f"{op.name} in a DMA's program", line=op.line)
-    if "descriptor" not in found:
+    if "descriptor" not in parts:
         raise AieFault("syntax", "a block without a descriptor", line=line)
-    descriptor: Descriptor = found["descriptor"]
-    descriptor.acquire, descriptor.release = found.get("acquire"), found.get("release")
-    if "packet" in found:
-        descriptor.packet, descriptor.packet_type = found["packet"]
+    descriptor: Descriptor = parts["descriptor"]
+    descriptor.acquire, descriptor.release = parts.get("acquire"), parts.get("release")
+    if "packet" in parts:
+        descriptor.packet, descriptor.packet_type = parts["packet"]
     return descriptor, following
 
 
@@ -197,12 +197,12 @@ def check_reach(tile: Tile, other: Tile | None, what: str, line: int, *, dma: bo
 
 def known(value: Any, scope: Mapping[str, object], line: int) -> int:
     """An integer that is written or comes from a value of the scope."""
-    found = scope.get(str(value)) if isinstance(value, Use) else value
-    if isinstance(found, Number):
-        found = found.value
-    if isinstance(found, bool) or not isinstance(found, int):
+    number = scope.get(str(value)) if isinstance(value, Use) else value
+    if isinstance(number, Number):
+        number = number.value
+    if isinstance(number, bool) or not isinstance(number, int):
         raise AieFault("symbol", f"{value} is no number that is known", line=line)
-    return found
+    return number
 
 
 def descriptor_of(
@@ -226,12 +226,14 @@ def descriptor_of(
     pads = pads_of(op.fields("pad_dimensions"), op.line)
     whole = memory.count if not loops else _size(loops)
     length = known(op.attributes.get("len", Number(whole)), scope, op.line)
-    made = Descriptor(memory, offset, length, loops, line=op.line, pads=pads, iteration=iteration)
-    made.pad_value = op.integer("pad_value", pad) & 0xFFFFFFFF
-    made.number = op.integer("bd_id") if "bd_id" in op.attributes else None
+    descriptor = Descriptor(
+        memory, offset, length, loops, line=op.line, pads=pads, iteration=iteration
+    )
+    descriptor.pad_value = op.integer("pad_value", pad) & 0xFFFFFFFF
+    descriptor.number = op.integer("bd_id") if "bd_id" in op.attributes else None
     if (packet := op.fields("packet")) is not None:
-        made.packet, made.packet_type = packet_of(packet)
-    return made
+        descriptor.packet, descriptor.packet_type = packet_of(packet)
+    return descriptor
 
 
 def packet_of(fields: Mapping[str, Any]) -> tuple[int, int]:

@@ -66,7 +66,7 @@ def read_fifo(device: Device, op: Operation) -> Fifo:
     loops = loops_of(op.fields("dimensionsToStream"), line)
     froms = op.fields("dimensionsFromStreamPerConsumer") or ()
     per_consumer = [loops_of(f.value if isinstance(f, Opaque) else f, line) for f in froms]
-    made = Fifo(
+    fifo = Fifo(
         name,
         producer,
         tuple(consumers),
@@ -83,13 +83,13 @@ def read_fifo(device: Device, op: Operation) -> Fifo:
     )
     if op.integer("repeat_count", 1) < 1:
         raise AieFault("fifo", f"@{name} is repeated {op.integer('repeat_count')} times", line=line)
-    direct = not (loops or any(made.from_stream) or made.repeat > 1 or op.flag("via_DMA"))
+    direct = not (loops or any(fifo.from_stream) or fifo.repeat > 1 or op.flag("via_DMA"))
     if direct and len(consumers) == 1 and producer != consumers[0]:
         back = reaches(consumers[0], producer, dma=False)
         ahead = reaches(producer, consumers[0], dma=False)
-        made.is_shared = back or ahead
-        made.in_consumer = ahead and (not back or op.integer("via_shared_mem", 0) == 1)
-    return made
+        fifo.is_shared = back or ahead
+        fifo.in_consumer = ahead and (not back or op.integer("via_shared_mem", 0) == 1)
+    return fifo
 
 
 class Elaboration:
@@ -99,9 +99,9 @@ class Elaboration:
         self.device = device
         self.fifos: dict[str, Fifo] = {}
         for op in fifos:
-            made = read_fifo(device, op)
-            device.name(made.name, made, made.line)
-            self.fifos[made.name] = made
+            fifo = read_fifo(device, op)
+            device.name(fifo.name, fifo, fifo.line)
+            self.fifos[fifo.name] = fifo
         self._sources: dict[str, Channel] = {}
         self._targets: dict[str, list[Channel]] = {}
 
@@ -129,9 +129,9 @@ class Elaboration:
         objects, free, full = self._objects(fifo, tile, "")
         ends = ((fifo.producer, free, full, True), (consumer, full, free, False))
         for end, taken, given, produces in ends:
-            made = End(fifo.name, objects, taken, given, produces)
-            made.at = full.value % len(objects) if produces else 0
-            self.device.ends[fifo.name, end] = made
+            own_end = End(fifo.name, objects, taken, given, produces)
+            own_end.at = full.value % len(objects) if produces else 0
+            self.device.ends[fifo.name, end] = own_end
 
     def _source(self, fifo: Fifo) -> None:
         """The producer's end: a core's objects, or a shim's channel."""
@@ -255,7 +255,7 @@ class Elaboration:
             channel = device.channel(tile, "MM2S", line)
             self._sources[fifo.name] = channel
             loops = _part_loops(fifo, fifo.loops, len(own), line)
-            made = [
+            descriptors = [
                 Descriptor(
                     o,
                     at,
@@ -272,9 +272,9 @@ class Elaboration:
                 for _, at, (free, full), length in own
             ]
             if fifo.pads:
-                for descriptor in made:
+                for descriptor in descriptors:
                     descriptor.length = descriptor.count
-            channel.declare(made)
+            channel.declare(descriptors)
             linked.add((fifo.name, tile))
 
     def _fifo(self, name: object, line: int) -> Fifo:

@@ -74,18 +74,18 @@ def load(text: str, device: str | None = None, sequence: str | None = None) -> M
         if name in module.devices:
             raise AieFault("symbol", f"device @{name} is defined twice", line=op.line)
         module.devices[name] = op
-    found = [
+    candidates = [
         (name, symbol, own)
         for name, op in module.devices.items()
         for symbol, own in sequences(op).items()
         if device in (None, name) and sequence in (None, symbol)
     ]
-    if device is None and len(found) > 1:
+    if device is None and len(candidates) > 1:
         # Those of devices that are configured by another's sequence are run by that one.
-        found = [f for f in found if _configures(f[2])] or found
-    if len(found) != 1:
-        raise AieFault("syntax", _which([(n, s) for n, s, _ in found], device, sequence))
-    module.main, module.sequence, _ = found[0]
+        candidates = [f for f in candidates if _configures(f[2])] or candidates
+    if len(candidates) != 1:
+        raise AieFault("syntax", _which([(n, s) for n, s, _ in candidates], device, sequence))
+    module.main, module.sequence, _ = candidates[0]
     return module
 
 
@@ -101,14 +101,14 @@ def _which(found: list[tuple[str, str]], device: str | None, sequence: str | Non
 
 def sequences(device: Operation) -> dict[str, Operation]:
     """The sequences of a device by symbol."""
-    found: dict[str, Operation] = {}
+    by_symbol: dict[str, Operation] = {}
     for op in device.body:
         if op.name == "aie.runtime_sequence":
             name = op.text("sym_name", "")
-            if name in found:
+            if name in by_symbol:
                 raise AieFault("symbol", f"sequence @{name} is defined twice", line=op.line)
-            found[name] = op
-    return found
+            by_symbol[name] = op
+    return by_symbol
 
 
 def declare(operation: Operation, beside: list[Operation] | None = None) -> Device:

@@ -78,10 +78,10 @@ class Registers:
                 raise AieFault("syntax", f"{op.name} in a sequence", line=op.line)
 
     def _buffer(self, op: Operation) -> Memory:
-        found = self._device.symbols.get(op.text("buffer"))
-        if not isinstance(found, Memory):
+        memory = self._device.symbols.get(op.text("buffer"))
+        if not isinstance(memory, Memory):
             raise AieFault("symbol", f"@{op.text('buffer')} is no buffer", line=op.line)
-        return found
+        return memory
 
     def _store(self, memory: Memory, word: int, value: int, line: int) -> None:
         """A word of a buffer."""
@@ -220,9 +220,9 @@ class Registers:
         at: int | None = first
         while at is not None and at not in seen:
             seen[at] = len(chain)
-            made, at = self._decoded(tile, kind, at, line)
-            check_descriptor(made, tile, direction)
-            chain.append(made)
+            descriptor, at = self._decoded(tile, kind, at, line)
+            check_descriptor(descriptor, tile, direction)
+            chain.append(descriptor)
         back = None if at is None else seen[at]
         task = Task(
             chain, again + 1, back, token or (kind is SHIM and direction == "S2MM"), line=line
@@ -249,21 +249,21 @@ class Registers:
         loops = _loops([(field(f"d{n}_size"), field(f"d{n}_stride") + 1) for n in range(3)], length)
         if kind is MEMORY and field("d3_stride"):
             raise AieFault("register", "a fourth dimension is written", line=line)
-        made = Descriptor(memory, offset, length, loops, line=line)
+        descriptor = Descriptor(memory, offset, length, loops, line=line)
         if field("iteration_size"):
             step = field("iteration_stride") + 1
-            made.iteration = field("iteration_size") + 1, step, field("iteration_current")
+            descriptor.iteration = field("iteration_size") + 1, step, field("iteration_current")
         if any(field(f"d{n}_zero_{w}") for n in range(3) for w in ("before", "after")):
             raise AieFault("register", "padding is written", line=line)
         if field("enable_packet"):
-            made.packet, made.packet_type = field("packet_id"), field("packet_type")
+            descriptor.packet, descriptor.packet_type = field("packet_id"), field("packet_type")
         if field("lock_acq_enable"):
             amount = _signed(field("lock_acq_val"), 7)
             lock = self._lock_of(tile, kind, field("lock_acq_id"), line)
-            made.acquire = lock, abs(amount), amount >= 0
+            descriptor.acquire = lock, abs(amount), amount >= 0
         if release := _signed(field("lock_rel_val"), 7):
-            made.release = self._lock_of(tile, kind, field("lock_rel_id"), line), release
-        return made, field("next_bd") if field("use_next_bd") else None
+            descriptor.release = self._lock_of(tile, kind, field("lock_rel_id"), line), release
+        return descriptor, field("next_bd") if field("use_next_bd") else None
 
     def _lock_of(self, tile: Tile, kind: Kind, number: int, line: int) -> Lock:
         """A memory tile's descriptors number its own locks from 64 on."""
@@ -297,17 +297,17 @@ def _signed(value: int, bits: int) -> int:
 
 def _loops(dims: list[tuple[int, int]], length: int) -> tuple[tuple[int, int], ...]:
     """Loops, outermost first: a size of 0 is what is left of the length."""
-    found: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     left = length
     for size, stride in dims:
         if not size:
-            found.append((left, stride))
+            steps.append((left, stride))
             break
-        found.append((size, stride))
+        steps.append((size, stride))
         left //= size
     else:
-        found[-1] = (found[-1][0] * left, found[-1][1])
-    loops = tuple(reversed([loop for loop in found if loop[0] != 1]))
+        steps[-1] = (steps[-1][0] * left, steps[-1][1])
+    loops = tuple(reversed([loop for loop in steps if loop[0] != 1]))
     return () if loops in ((), ((length, 1),)) else loops
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,7 @@ def simulate(
     device: str | None = None,
     sequence: str | None = None,
     functions: Functions | None = None,
+    until: float = math.inf,
 ) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
@@ -72,9 +74,10 @@ def simulate(
     several sequences, `device` and `sequence` name the one that is dispatched; `functions` are those it
     declares only, by name (cores/calls.py). AieFault where the module breaks a rule of the machine.
     Without arrays nothing is computed: what remains are the waits, the traffic and the times.
+    TimeoutError where it goes on at `until`, of time.monotonic().
     """
     with faults():
-        return _simulated(text, arrays, blank or {}, bfp16, device, sequence, functions)
+        return _simulated(text, arrays, blank or {}, bfp16, device, sequence, functions, until)
 
 
 def _simulated(
@@ -85,6 +88,7 @@ def _simulated(
     device: str | None,
     sequence: str | None,
     functions: Functions | None,
+    until: float,
 ) -> Run:
     module = load(text, device, sequence)
     engine, totals = Engine(), Totals()
@@ -96,7 +100,7 @@ def _simulated(
     host = HostSequence(module, engine, totals, values=values, bfp16=bfp16, functions=functions)
     process = Process("the host", host.process(memories), server=False)
     engine.start(process)
-    engine.run()
+    engine.run(until)
     if not process.done:
         raise AieFault("deadlock", "; ".join(wait_graph(engine.processes)))
     busy = {**totals.busy, process.name: process.busy}

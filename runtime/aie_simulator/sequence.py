@@ -33,13 +33,13 @@ class Argument:
 
 def arguments_of(sequence: Operation) -> list[Argument]:
     """The arguments of a sequence."""
-    found = []
+    arguments = []
     for name, kind in sequence.regions[0][0].arguments:
         if kind.kind == "memref":
-            found.append(Argument(name, *elements_of(kind, sequence.line), kind.shape))
+            arguments.append(Argument(name, *elements_of(kind, sequence.line), kind.shape))
         else:
-            found.append(Argument(name, 1, kind.text, is_scalar=True))
-    return found
+            arguments.append(Argument(name, 1, kind.text, is_scalar=True))
+    return arguments
 
 
 class HostSequence:
@@ -153,8 +153,8 @@ class HostSequence:
         for turn in range(start, stop, step):
             values[index] = turn
             yield from self._commands(op.body, values)
-            found = [values.get(n) for n in op.body[-1].operands]
-            for (name, _), value in zip(carried, found, strict=True):
+            yielded = [values.get(n) for n in op.body[-1].operands]
+            for (name, _), value in zip(carried, yielded, strict=True):
                 values[name] = value
         for name, (inner, _) in zip(op.results, carried, strict=True):
             values[name] = values.get(inner)
@@ -239,11 +239,11 @@ def _bound(sequence: Operation, memories: Sequence[Memory], line: int | None = N
     line = sequence.line if line is None else line
     if len(arguments) != len(memories):
         raise AieFault("argument", f"{len(memories)} arguments for {len(arguments)}", line=line)
-    found: Values = {}
+    bound: Values = {}
     for own, memory in zip(arguments, memories, strict=True):
         if (memory.count, memory.kind) != (own.count, own.kind):
             given = f"{memory.name} {memory.count} of {memory.kind}"
             text = f"{own.name} is {own.count} of {own.kind}, {given}"
             raise AieFault("argument", text, line=line)
-        found[own.name] = int(memory.data[0]) if own.is_scalar else memory
-    return found
+        bound[own.name] = int(memory.data[0]) if own.is_scalar else memory
+    return bound

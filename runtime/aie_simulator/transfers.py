@@ -50,18 +50,18 @@ class Transfers:
             case "aiex.dma_configure_task" | "aiex.dma_configure_task_for":
                 values[op.results[0]] = self._configured(op, values)
             case "aiex.dma_start_bd_chain" | "aiex.dma_start_bd_chain_for":
-                made = self._chain(op, values)
-                values[op.results[0]] = made
-                made.channel.push(self._engine, made.task, op.line)
+                configured = self._chain(op, values)
+                values[op.results[0]] = configured
+                configured.channel.push(self._engine, configured.task, op.line)
             case "aiex.dma_start_task":
-                made = self._task(op, values)
-                made.channel.push(self._engine, made.task, op.line)
+                configured = self._task(op, values)
+                configured.channel.push(self._engine, configured.task, op.line)
             case "aiex.dma_await_task":
-                made = self._task(op, values)
-                if not made.task.token:
+                configured = self._task(op, values)
+                if not configured.task.token:
                     raise AieFault("token", "the task issues no token", line=op.line)
-                yield from self._wait(made.channel)
-                self._held.difference_update(made.numbers)
+                yield from self._wait(configured.channel)
+                self._held.difference_update(configured.numbers)
             case "aiex.dma_free_task":
                 self._held.difference_update(self._task(op, values).numbers)
             case "aiex.set_lock":
@@ -125,15 +125,15 @@ class Transfers:
         runs = op.integer("repeat_count", 0) + 1
         if op.operands[1 if not op.name.endswith("_for") else 0 :]:
             runs = known(Use(op.operands[-1]), values, op.line) + 1
-        made = self._made(op, channel, values, runs)
+        configured = self._made(op, channel, values, runs)
         packet = op.fields("packet")
         if packet is None and op.name.endswith("_for"):
             number = self._device.packets.get(op.text("alloc"))
             packet = None if number is None else {"pkt_id": Number(number)}
-        for descriptor in made.task.chain:
+        for descriptor in configured.task.chain:
             if descriptor.packet is None and packet is not None:
                 descriptor.packet, descriptor.packet_type = packet_of(packet)
-        return made
+        return configured
 
     def _channel(self, op: Operation) -> Channel:
         tile = self._device.tile(
@@ -154,9 +154,11 @@ class Transfers:
             text = f"{len(given)} arguments for {len(arguments)}"
             raise AieFault("argument", text, line=op.line)
         own = {name: values.get(n) for (name, _), n in zip(arguments, given, strict=True)}
-        made = self._made(chain, channel, {**values, **own}, op.integer("repeat_count", 0) + 1)
-        made.task.token = op.flag("issue_token")
-        return made
+        configured = self._made(
+            chain, channel, {**values, **own}, op.integer("repeat_count", 0) + 1
+        )
+        configured.task.token = op.flag("issue_token")
+        return configured
 
     def _made(
         self, op: Operation, channel: Channel, values: Mapping[str, object], runs: int
@@ -167,14 +169,14 @@ class Transfers:
         build = builder(self._device, channel.tile, scope)
         chain, back = chain_of(blocks, first, op.line, build)
         task = Task(chain, runs, back, op.flag("issue_token"), line=op.line)
-        made = Configured(channel, task, [])
+        configured = Configured(channel, task, [])
         for descriptor in chain:
             check_descriptor(descriptor, channel.tile, channel.direction)
             place = channel.tile, self._number(channel, descriptor, op.line)
             self._write(*place, task, descriptor.line)
             self._held.add(place)
-            made.numbers.append(place)
-        return made
+            configured.numbers.append(place)
+        return configured
 
     def _number(self, channel: Channel, descriptor: Descriptor, line: int) -> int:
         """The descriptor's own number, or the first that nobody holds."""
@@ -190,10 +192,10 @@ class Transfers:
         raise AieFault("descriptors", text, line=line)
 
     def _task(self, op: Operation, values: Values) -> Configured:
-        found = values.get(op.operands[0])
-        if not isinstance(found, Configured):
+        configured = values.get(op.operands[0])
+        if not isinstance(configured, Configured):
             raise AieFault("symbol", f"{op.operands[0]} is no task", line=op.line)
-        return found
+        return configured
 
     def _sync(self, op: Operation, values: Values) -> Steps:
         names = ("column", "row", "direction", "channel", "column_num", "row_num")

@@ -53,15 +53,15 @@ def _tensors(signature: Signature) -> list[Param]:
 
 def _strides(p: Param, array: Array) -> tuple[int, ...]:
     """The strides in elements; DSL0753 for an axis that runs backwards or between elements."""
-    found = element_strides(array)
-    if found is None or any(s < 0 and n > 1 for s, n in zip(found, array.shape, strict=True)):
+    strides = element_strides(array)
+    if strides is None or any(s < 0 and n > 1 for s, n in zip(strides, array.shape, strict=True)):
         raise error(
             "DSL0753",
             f"argument {p.name} has strides of {array.strides} bytes: a kernel reads whole elements, "
             "and no axis backwards",
             hint="copy it (.copy())",
         )
-    return found
+    return strides
 
 
 def _check_packed(p: Param, array: Array, values: Mapping[str, Number]) -> None:
@@ -79,5 +79,5 @@ def _check_packed(p: Param, array: Array, values: Mapping[str, Number]) -> None:
 
 def _number(value: Any) -> Number:
     item = getattr(value, "item", None)
-    found: Number = item() if item is not None else value
-    return found
+    number: Number = item() if item is not None else value
+    return number

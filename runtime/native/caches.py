@@ -26,5 +26,5 @@ def last_cache() -> int:
 
 def largest(folder: Path) -> int:
     """The bytes of the largest cache that Linux lists in a folder; 0 for none."""
-    found = [_SIZE.match(p.read_text(encoding="utf-8")) for p in folder.glob("index*/size")]
-    return max((int(m[1]) << _UNITS[m[2]] for m in found if m), default=0)
+    sizes = [_SIZE.match(p.read_text(encoding="utf-8")) for p in folder.glob("index*/size")]
+    return max((int(m[1]) << _UNITS[m[2]] for m in sizes if m), default=0)

@@ -25,8 +25,8 @@ _SYSCTL = ("machdep.cpu.features", "machdep.cpu.leaf7_features", "machdep.cpu.ex
 
 def host_machine() -> str:
     """`x86_64`, `aarch64`, or what the system calls another one."""
-    found = platform.machine().lower()
-    return _MACHINES.get(found, found)
+    name = platform.machine().lower()
+    return _MACHINES.get(name, name)
 
 
 def host_features() -> frozenset[str]:

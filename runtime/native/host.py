@@ -75,8 +75,8 @@ class HostLibrary:
         native = extension()
         if native is not None:
             address = ctypes.addressof(table)
-            found: int = native.run(self.address(symbol), address, turns, threads, scratch)
-            return found
+            status: int = native.run(self.address(symbol), address, turns, threads, scratch)
+            return status
         function = self._functions.get(symbol) or self._find(symbol)
 
         def run(begin: int, end: int) -> int:
@@ -87,8 +87,8 @@ class HostLibrary:
     def address(self, symbol: str) -> int:
         """Where a kernel begins."""
         function: Any = self._functions.get(symbol) or self._find(symbol)
-        found: int = ctypes.cast(function, ctypes.c_void_p).value or 0
-        return found
+        address: int = ctypes.cast(function, ctypes.c_void_p).value or 0
+        return address
 
     def _find(self, symbol: str) -> Function:
         function = self._library[symbol]

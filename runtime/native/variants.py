@@ -24,9 +24,9 @@ def variants_of(artifact: Artifact) -> tuple[Artifact, ...]:
     """The variants of an artifact, each with the library of all; itself where it has none."""
     if "variants" not in artifact.launch:
         return (artifact,)
-    found = decode(_Launch, artifact.launch, f"the launch of {artifact.name}").variants
-    made = (Artifact.from_manifest(m, {}) for m in found)
-    return tuple(dataclasses.replace(v, files=artifact.files) for v in made)
+    manifests = decode(_Launch, artifact.launch, f"the launch of {artifact.name}").variants
+    own = (Artifact.from_manifest(m, {}) for m in manifests)
+    return tuple(dataclasses.replace(v, files=artifact.files) for v in own)
 
 
 def best_variant(artifact: Artifact, processor: Processor) -> Artifact | None:
@@ -40,9 +40,9 @@ def best_variant(artifact: Artifact, processor: Processor) -> Artifact | None:
 
 def chosen_variant(artifact: Artifact, processor: Processor) -> Artifact:
     """The same; DSL0860 where the processor runs none, with what it has and what it would need."""
-    found = best_variant(artifact, processor)
-    if found is not None:
-        return found
+    best = best_variant(artifact, processor)
+    if best is not None:
+        return best
     variants = variants_of(artifact)
     machine = next(filter(None, map(_machine, variants)), processor.machine)
     least = min(map(needed_features, variants), key=len)

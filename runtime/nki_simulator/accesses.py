@@ -102,8 +102,8 @@ class Accesses:
         self.ends[queue] = number
 
     def _part(self, box: Box) -> _Part:
-        found = self._parts.get(box)
-        return found if found is not None else self._new(box)
+        part = self._parts.get(box)
+        return part if part is not None else self._new(box)
 
     def _new(self, box: Box) -> _Part:
         new = _Part(box)

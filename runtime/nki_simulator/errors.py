@@ -55,6 +55,6 @@ class NkiFault(DiagnosticError):
         super().__init__([Diagnostic("DSL0650", f"{rule}: {message}", loc, f"{RULES[rule]}")])
 
     def __reduce__(self) -> Any:
-        found = self.diagnostics[0]
-        file = found.loc.file if found.loc else "<kernel>"
+        first = self.diagnostics[0]
+        file = first.loc.file if first.loc else "<kernel>"
         return type(self), (self.rule, self.message, file, self.line)

@@ -23,7 +23,7 @@ class Idle:
 def idle(timeline: Timeline, waits: Mapping[int, set[int]], engine: str) -> list[Idle]:
     """The gaps of an engine, longest together first; `waits` are those for memory used again."""
     free = 0.0
-    found: Counter[tuple[str, int, bool]] = Counter()
+    gaps: Counter[tuple[str, int, bool]] = Counter()
     for number, step in enumerate(timeline.steps):
         if step.queue != engine:
             continue
@@ -35,5 +35,5 @@ def idle(timeline: Timeline, waits: Mapping[int, set[int]], engine: str) -> list
         last = max((*step.after, *step.over, *others), key=timeline.done.__getitem__, default=-1)
         if last >= 0:
             cause: Step = timeline.steps[last]
-            found[cause.name, cause.line, last in others] += gap  # type: ignore[assignment]
-    return [Idle(name, line, gap, room) for (name, line, room), gap in found.most_common()]
+            gaps[cause.name, cause.line, last in others] += gap  # type: ignore[assignment]
+    return [Idle(name, line, gap, room) for (name, line, room), gap in gaps.most_common()]

@@ -179,9 +179,9 @@ class Language:
             self._core.fail(
                 "signature", f"while_loop goes by a register, not by {type(register).__name__}"
             )
-        found = number_of(register)
+        value = number_of(register)
         self._core.awaited.clear()
-        return found
+        return value
 
 
 class _Iterations:
@@ -211,19 +211,19 @@ def language_module(core: Core) -> tuple[types.ModuleType, Language]:
     """The module for a core."""
     language, functions = Language(core), TileFunctions(core)
     module = types.ModuleType("nki.language", "NKI's language level, simulated.")
-    found: dict[str, Any] = dict(OPERATORS) | functions.names()
-    found |= {name: name for name in DTYPES} | {name: name for name in _SPACES}
-    found |= {"bool_": "uint8", "NkiTensor": NkiTensor, "ds": Slice, "dslice": Slice}
+    members: dict[str, Any] = dict(OPERATORS) | functions.names()
+    members |= {name: name for name in DTYPES} | {name: name for name in _SPACES}
+    members |= {"bool_": "uint8", "NkiTensor": NkiTensor, "ds": Slice, "dslice": Slice}
     # Deprecated names of Python's range: all of them unroll.
-    found |= dict.fromkeys(("affine_range", "sequential_range", "static_range"), range)
-    found |= {
+    members |= dict.fromkeys(("affine_range", "sequential_range", "static_range"), range)
+    members |= {
         n: getattr(language, n) for n in dir(Language) if not n.startswith("_") and n != "begin"
     }
-    found["device_print"] = lambda prefix, tensor, **_: print(prefix, core.read(tensor))
-    found["fp32"] = types.SimpleNamespace(
+    members["device_print"] = lambda prefix, tensor, **_: print(prefix, core.read(tensor))
+    members["fp32"] = types.SimpleNamespace(
         min=float(np.finfo(np.float32).min), max=float(np.finfo(np.float32).max)
     )
-    found["tile_size"] = types.SimpleNamespace(
+    members["tile_size"] = types.SimpleNamespace(
         pmax=PARTITIONS,
         psum_fmax=BANK_BYTES // 4,
         gemm_stationary_fmax=PARTITIONS,
@@ -233,6 +233,6 @@ def language_module(core: Core) -> tuple[types.ModuleType, Language]:
         sbuf_min_align=1,
         total_available_sbuf_size=core.machine.sbuf_bytes,
     )
-    module.__dict__.update(found)
+    module.__dict__.update(members)
     TILE_LEVEL.set(functions.apply)
     return module, language

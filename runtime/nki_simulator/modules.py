@@ -139,9 +139,9 @@ def _located(core: Core, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         core.at(sys._getframe(1))
         core.doing = ""
-        found = function(*args, **kwargs)
+        result = function(*args, **kwargs)
         core.doing = ""
-        return found
+        return result
 
     call.__name__ = getattr(function, "__name__", "function")
     return call
@@ -214,10 +214,10 @@ def kernel_modules(core: Core) -> tuple[dict[str, types.ModuleType], Language]:
     dtypes.__dict__.update({name: getattr(nl, name) for name in (*DTYPES, "bool_")})
     typing = types.ModuleType("nki.typing", "Annotations of parameters, which say nothing here.")
     typing.__dict__["tensor"] = _Annotation()
-    found = {m.__name__: m for m in (package, nl, isa, experimental, dtypes, typing)}
+    modules = {m.__name__: m for m in (package, nl, isa, experimental, dtypes, typing)}
     for module in (experimental, dtypes, typing):
         setattr(package, module.__name__.partition(".")[2], module)
-    return found, language
+    return modules, language
 
 
 class _Annotation:

@@ -109,9 +109,9 @@ class Imports:
         """What `from package import name` means where it is a file."""
         if hasattr(module, name) or not hasattr(module, "__path__"):
             return
-        found = self._load(Path(module.__path__[0]) / name)
-        if found is not None:
-            setattr(module, name, found)
+        loaded = self._load(Path(module.__path__[0]) / name)
+        if loaded is not None:
+            setattr(module, name, loaded)
 
     def _load(self, path: Path) -> types.ModuleType | None:
         key = str(path)
@@ -130,7 +130,7 @@ class Imports:
 
 def _file_of(path: Path) -> Path | None:
     """The file of a module or package."""
-    for found in (path.with_name(path.name + ".py"), path / "__init__.py"):
-        if found.is_file():
-            return found
+    for file in (path.with_name(path.name + ".py"), path / "__init__.py"):
+        if file.is_file():
+            return file
     return None

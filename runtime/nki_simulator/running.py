@@ -55,14 +55,14 @@ class Run:
     def findings(self) -> tuple[str, ...]:
         """What is no fault and yet no sense: tiles that are loaded and never read."""
         steps = self.trace.steps
-        found = {
+        unread = {
             (steps[i].line, tile.name)
             for tile in self.trace.tiles
             for i in tile.accesses.unread_writes()
             if steps[i].name.startswith("dma_")
         }
         return tuple(
-            f"line {line}: {name} is loaded, nothing reads it" for line, name in sorted(found)
+            f"line {line}: {name} is loaded, nothing reads it" for line, name in sorted(unread)
         )
 
     @property
@@ -161,13 +161,13 @@ def _simulate(
         for number in range(max(grid, kernel.grid)):
             core.trace = Trace()
             language.begin(Program(number, max(grid, kernel.grid)))
-            found = _returned(kernel(**given))
+            returned = _returned(kernel(**given))
             core.doing = ""
             runs.append((core.trace, *_allocate(core)))
-        _check_outputs(core, language, entry, found)
-        outputs = tuple(t.values() for t in found) if core.computes else ()
-    made = [Run(core.machine, outputs, trace, waits, *peaks) for trace, waits, peaks in runs]
-    return made[0] if len(made) == 1 else max(made, key=lambda run: run.timeline.total)
+        _check_outputs(core, language, entry, returned)
+        outputs = tuple(t.values() for t in returned) if core.computes else ()
+    all_runs = [Run(core.machine, outputs, trace, waits, *peaks) for trace, waits, peaks in runs]
+    return all_runs[0] if len(all_runs) == 1 else max(all_runs, key=lambda run: run.timeline.total)
 
 
 def run_source(core: Core, source: str, file: str, names: dict[str, Any]) -> None:

@@ -40,9 +40,9 @@ class VirtualRegister:
 
     def copy(self) -> VirtualRegister:
         """The register as a loop passes it: by value."""
-        made = VirtualRegister(self.value if self.set else None, self._fail)
-        made.loaded, made.note = self.loaded, self.note
-        return made
+        other = VirtualRegister(self.value if self.set else None, self._fail)
+        other.loaded, other.note = self.loaded, self.note
+        return other
 
     def _refuse(self, *_: object) -> NoReturn:
         self._fail("scalar", f"{self} steers the building of the kernel: it is not known then")

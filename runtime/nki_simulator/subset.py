@@ -28,7 +28,7 @@ def check_subset(tree: ast.Module, core: Core) -> None:
 
 def assigned_names(tree: ast.Module, file: str) -> dict[tuple[str, int], str]:
     """By file and line the name that a tile made there is assigned or appended to."""
-    found: dict[tuple[str, int], str] = {}
+    names: dict[tuple[str, int], str] = {}
     for node in nodes(tree):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=made):
@@ -40,5 +40,5 @@ def assigned_names(tree: ast.Module, file: str) -> dict[tuple[str, int], str]:
         for call in nodes(made):
             match call:
                 case ast.Call(func=ast.Attribute(attr="ndarray" | "zeros")):
-                    found[file, call.lineno] = name
-    return found
+                    names[file, call.lineno] = name
+    return names

@@ -35,11 +35,11 @@ def _openblas() -> tuple[Callable[[], int], Callable[[int], Any]] | None:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """NumPy's products in this thread alone; as before afterwards."""
-    found = _openblas()
-    if found is None:
+    controls = _openblas()
+    if controls is None:
         yield
         return
-    get, put = found
+    get, put = controls
     before = get()
     put(1)
     try:

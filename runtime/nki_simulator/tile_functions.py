@@ -46,17 +46,17 @@ class TileFunctions:
         """A tile in SBUF with the elements of a tensor in HBM."""
         source = self._tensor(src, "src")
         shape = source.shape if source.ndim > 1 else (1, *source.shape)
-        made = self._new(shape, dtype or source.dtype)
-        self._run("dma_copy", made, source)
-        return made
+        out = self._new(shape, dtype or source.dtype)
+        self._run("dma_copy", out, source)
+        return out
 
     def load_transpose2d(self, src: Any, dtype: Any = None) -> NkiTensor:
         """A tile in SBUF with rows and columns of a matrix in HBM exchanged."""
         source = self._tensor(src, "src")
         self._core.require(source.ndim == 2, "shape", f"src {source} is no matrix")
-        made = self._new((source.shape[1], source.shape[0]), dtype or source.dtype)
-        self._run("dma_copy", made, source.permute((1, 0)))
-        return made
+        out = self._new((source.shape[1], source.shape[0]), dtype or source.dtype)
+        self._run("dma_copy", out, source.permute((1, 0)))
+        return out
 
     def store(self, dst: Any, value: Any) -> None:
         """A tile in SBUF to HBM."""
@@ -69,9 +69,9 @@ class TileFunctions:
     def transpose(self, x: Any, dtype: Any = None) -> NkiTensor:
         """Partitions and elements exchanged, in PSUM."""
         source = self._tensor(x, "x")
-        made = self._new((source.free, source.shape[0]), dtype or source.dtype, PSUM)
-        self._run("nc_transpose", made, source)
-        return made
+        out = self._new((source.free, source.shape[0]), dtype or source.dtype, PSUM)
+        self._run("nc_transpose", out, source)
+        return out
 
     def matmul(self, x: Any, y: Any, transpose_x: bool = False) -> NkiTensor:
         """x transposed times y, in PSUM: the contraction lies along the partitions of both."""
@@ -81,9 +81,9 @@ class TileFunctions:
             "x is given with its contraction along the partitions: transpose_x",
         )
         left, right = self._tensor(x, "x"), self._tensor(y, "y")
-        made = self._new((left.free, right.free), "float32", PSUM)
-        self._run("nc_matmul", made, left, right, accumulate=False)
-        return made
+        out = self._new((left.free, right.free), "float32", PSUM)
+        self._run("nc_matmul", out, left, right, accumulate=False)
+        return out
 
     def broadcast_to(self, x: Any, shape: Sequence[int]) -> NkiTensor:
         """The tile repeated along its axes of one element."""
@@ -97,30 +97,30 @@ class TileFunctions:
             if source.shape[axis] != new[axis]:
                 spread = spread.broadcast(axis, new[axis])
         if source.shape[0] == new[0]:
-            made = self._new(new, source.dtype)
-            self._run("tensor_copy", made, spread)
-            return made
-        made = self._new(new, source.dtype)
+            out = self._new(new, source.dtype)
+            self._run("tensor_copy", out, spread)
+            return out
+        out = self._new(new, source.dtype)
         for first in range(0, new[0], 32):  # a quadrant at a time takes its partition 0
-            part = made[first : min(first + 32, new[0])]
+            part = out[first : min(first + 32, new[0])]
             self._run("nc_stream_shuffle", part, spread, [0] * 32)
-        return made
+        return out
 
     def expand_dims(self, x: Any, axis: int | Sequence[int]) -> NkiTensor:
         """A view with axes of one element."""
-        found = self._tensor(x, "x")
+        tensor = self._tensor(x, "x")
         for at in sorted([axis] if isinstance(axis, int) else axis):
-            found = found.expand_dim(at if at >= 0 else at + found.ndim + 1)
-        return found
+            tensor = tensor.expand_dim(at if at >= 0 else at + tensor.ndim + 1)
+        return tensor
 
     # -- creation
 
     def full(self, shape: Any, fill_value: Any, dtype: Any, buffer: Any = SBUF) -> NkiTensor:
         """A tile of one number."""
-        made = self._new(shape, dtype, buffer)
-        value = float(fill_value) if made.dtype in FLOATS else int(fill_value)
-        self._run("memset", made, value)
-        return made
+        out = self._new(shape, dtype, buffer)
+        value = float(fill_value) if out.dtype in FLOATS else int(fill_value)
+        self._run("memset", out, value)
+        return out
 
     def ones(self, shape: Any, dtype: Any, buffer: Any = SBUF) -> NkiTensor:
         """A tile of ones."""
@@ -151,14 +151,14 @@ class TileFunctions:
             return self._two(op, args[0], args[1], dtype)
         if len(args) == 1 and not kwargs and (op.act is not None or op.unary):
             source = self._tensor(args[0], "x")
-            made = self._new(source.shape, dtype or source.dtype)
+            out = self._new(source.shape, dtype or source.dtype)
             if op.act is not None and op.name != "reciprocal":
-                self._run("activation", made, op, source)
+                self._run("activation", out, op, source)
             elif op.name == "reciprocal":
-                self._run("reciprocal", made, source)
+                self._run("reciprocal", out, source)
             else:
-                self._run("tensor_scalar", made, source, op, 0)
-            return made
+                self._run("tensor_scalar", out, source, op, 0)
+            return out
         self._core.fail("signature", f"nl.{op.name} is not called so, or is not simulated")
 
     def negative(self, x: Any, dtype: Any = None) -> NkiTensor:
@@ -185,26 +185,26 @@ class TileFunctions:
     def where(self, condition: Any, x: Any, y: Any, dtype: Any = None) -> NkiTensor:
         """x where the condition holds, else y."""
         mask, yes = self._tensor(condition, "condition"), self._tensor(x, "x")
-        made = self._new(yes.shape, dtype or yes.dtype)
+        out = self._new(yes.shape, dtype or yes.dtype)
         if isinstance(y, Tensor):
-            self._run("tensor_copy", made, y)
+            self._run("tensor_copy", out, y)
         else:
-            self._run("memset", made, float(y) if made.dtype in FLOATS else int(y))
-        self._run("tensor_copy_predicated", made, yes, mask)
-        return made
+            self._run("memset", out, float(y) if out.dtype in FLOATS else int(y))
+        self._run("tensor_copy_predicated", out, yes, mask)
+        return out
 
     def _two(self, op: Operator, x: Any, y: Any, dtype: Any) -> NkiTensor:
         if not isinstance(x, Tensor) and not isinstance(y, Tensor):
             self._core.fail("signature", f"nl.{op.name} takes a tile")
         tiles = [t for t in (x, y) if isinstance(t, Tensor)]
-        made = self._new(tiles[0].shape, dtype or _promoted([t.dtype for t in tiles]))
+        out = self._new(tiles[0].shape, dtype or _promoted([t.dtype for t in tiles]))
         if len(tiles) == 2:
-            self._run("tensor_tensor", made, x, y, op)
+            self._run("tensor_tensor", out, x, y, op)
         elif isinstance(x, Tensor):
-            self._run("tensor_scalar", made, x, op, y)
+            self._run("tensor_scalar", out, x, op, y)
         else:
-            self._run("tensor_scalar", made, y, op, x, reverse0=True)
-        return made
+            self._run("tensor_scalar", out, y, op, x, reverse0=True)
+        return out
 
     def _reduce(
         self, op: Operator, x: Any, axis: Any, keepdims: bool = False, dtype: Any = None
@@ -213,9 +213,9 @@ class TileFunctions:
         axes = sorted(a % source.ndim for a in ([axis] if isinstance(axis, int) else axis))
         kept = [1 if i in axes else n for i, n in enumerate(source.shape)]
         shape = kept if keepdims else [n for i, n in enumerate(kept) if i not in axes]
-        made = self._new(shape if len(shape) > 1 else (*shape, 1), dtype or source.dtype)
-        self._run("tensor_reduce", made, op, source, tuple(axes))
-        return made
+        out = self._new(shape if len(shape) > 1 else (*shape, 1), dtype or source.dtype)
+        self._run("tensor_reduce", out, op, source, tuple(axes))
+        return out
 
     def _tensor(self, value: Any, what: str) -> NkiTensor:
         if not isinstance(value, NkiTensor):
@@ -240,28 +240,28 @@ class TileFunctions:
             "mean",
             "where",
         )
-        found: dict[str, Any] = {name: getattr(self, name) for name in plain}
-        return found | {name: self.reduction(name) for name in ("sum", "prod", "all")}
+        by_name: dict[str, Any] = {name: getattr(self, name) for name in plain}
+        return by_name | {name: self.reduction(name) for name in ("sum", "prod", "all")}
 
 
 def identity(core: Core, n: int, dtype: Any, dst: Any = None) -> NkiTensor:
     """An identity matrix in SBUF: a fill, and ones where the partition is the element."""
     if dst is None:
-        made = core.allocate((n, n), dtype, SBUF)
+        out = core.allocate((n, n), dtype, SBUF)
     else:
-        made = dst
+        out = dst
         core.require(
             isinstance(dst, NkiTensor) and dst.shape == (n, n),
             "shape",
             f"dst {dst} is not {n} x {n}",
         )
-    ones = core.allocate((n, n), made.dtype, SBUF)
-    one: Any = 1.0 if made.dtype in FLOATS else 1
+    ones = core.allocate((n, n), out.dtype, SBUF)
+    one: Any = 1.0 if out.dtype in FLOATS else 1
     INSTRUCTIONS["memset"](core, ones, one)
     INSTRUCTIONS["affine_select"](
-        core, made, [[-1, n]], 1, ones, 0.0, cmp_op=OPERATORS["equal"], offset=0
+        core, out, [[-1, n]], 1, ones, 0.0, cmp_op=OPERATORS["equal"], offset=0
     )
-    return made
+    return out
 
 
 def _is_operand(value: Any) -> bool:

@@ -267,8 +267,8 @@ def _is_one(item: Any) -> bool:
 
 def _from_end(value: Any, n: int) -> int:
     """A number of an axis of n elements; a negative one that is known counts from its end."""
-    found = number_of(value)
-    return found + n if found < 0 and not isinstance(value, VirtualRegister) else found
+    number = number_of(value)
+    return number + n if number < 0 and not isinstance(value, VirtualRegister) else number
 
 
 def _step_of(shape: tuple[int, ...], axis: int) -> int:

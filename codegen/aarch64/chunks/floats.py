@@ -40,7 +40,7 @@ def _everywhere(e: Emission, expr: ex.Expr) -> Lanes:
         case ex.Const(value):
             return constant_lanes(e, float(value), dtype, 1)
         case ex.Var():
-            return Lanes((e.vars[expr].reg,), form, 1)
+            return Lanes((e.vars[expr].value,), form, 1)
         case ex.Read(value):
             return _from_first(e, number(e, e.pull(value, At((), ((),))), dtype))
         case ex.Unary(op, x):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.conversions import for_memory
 from dslc.codegen.aarch64.memory.accesses import load
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
-from dslc.codegen.aarch64.memory.nests import lanes_for, nest
+from dslc.codegen.aarch64.memory.nests import nest
 from dslc.codegen.aarch64.memory.transfer import store_lanes, to_general
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
 from dslc.codegen.chunks.at import At
-from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Region, TileType, Value
-from dslc.compiler.ir import expr as ex
+from dslc.codegen.chunks.indirect import row_of, runs_along_rows
+from dslc.codegen.chunks.nests import lanes_for
+from dslc.compiler.ir import Region, TileType, Value
 from dslc.compiler.ir import instructions as ins
 
 if TYPE_CHECKING:
@@ -23,26 +23,13 @@ if TYPE_CHECKING:
 
 def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Region, At]:
     """The region of one id, and a chunk's coordinates in it."""
-    rank = ids.type.rank
-    before = sum(not a.dropped for a in region.axes[:axis])
-    (first, *_) = at.lanes
-    where = At(at.base[before : before + rank], (tuple(first[before : before + rank]),))
-    number = to_general(e, e.pull(ids, where), ids.type.dtype)
-    var = e.fresh("row")
-    e.bind(var, number)
-    start = ex.Binary("add", region.axes[axis].start, var, INDEX)
-    chosen = AxisSlice(start, 1, dropped=True)
-    axes = (*region.axes[:axis], chosen, *region.axes[axis + 1 :])
-    rest = At(
-        (*at.base[:before], *at.base[before + rank :]),
-        tuple((*lane[:before], *lane[before + rank :]) for lane in at.lanes),
+    return row_of(
+        e, region, ids, axis, at, lambda where: to_general(e, e.pull(ids, where), ids.type.dtype)
     )
-    return Region(region.memory, axes), rest
 
 
 def _lanes(shape: tuple[int, ...], region: Region, ids: Value, axis: int) -> int:
-    behind = any(not a.dropped for a in region.axes[axis + 1 :])
-    return lanes_for(shape[-1]) if shape and behind else 1
+    return lanes_for(shape[-1]) if shape and runs_along_rows(region, axis) else 1
 
 
 def gather(e: Emission, i: ins.Gather) -> None:
@@ -71,7 +58,7 @@ def scatter(e: Emission, i: ins.Scatter) -> None:
     shape = i.x.type.shape
     held = in_registers(e, i.x) or in_registers(e, i.ids)
     nest(e, shape, _lanes(shape, i.region, i.ids, i.axis), chunk, unroll=held)
-    e.s.forget("tile")
+    e.forget()
 
 
 def concat(e: Emission, i: ins.Concat) -> None:

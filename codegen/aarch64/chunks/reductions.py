@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dslc.codegen.aarch64.chunks.constants import indices
 from dslc.codegen.aarch64.chunks.conversions import (
     cast,
     for_memory,
@@ -20,13 +21,13 @@ from dslc.codegen.aarch64.chunks.conversions import (
 from dslc.codegen.aarch64.chunks.elementwise import compared
 from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed, select
 from dslc.codegen.aarch64.chunks.lane_formats import as_format
-from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
-from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest
+from dslc.codegen.aarch64.memory.nests import nest
 from dslc.codegen.aarch64.memory.transfer import gather_register, store_lanes
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import each, lanes_for
 from dslc.compiler.dtypes import BOOL, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -50,11 +51,11 @@ def reduce(e: Emission, i: ins.Reduce) -> None:
     lanes = 1 if last or not rest else lanes_for(rest[-1])
 
     def place(at: At) -> None:
-        found = _along(e, i.op, i.x, at, axis, unroll=held)
+        reduced = _along(e, i.op, i.x, at, axis, unroll=held)
         out = at.with_axis(axis, Linear()) if i.keepdims else at
         if i.op == "sum":
-            found = finish(e, found, i.out.type.dtype)
-        store_lanes(e, result, out, for_memory(e, found, i.out.type.dtype))
+            reduced = finish(e, reduced, i.out.type.dtype)
+        store_lanes(e, result, out, for_memory(e, reduced, i.out.type.dtype))
 
     nest(e, rest, lanes, place, unroll=held)
     e.settle(i.out, result)

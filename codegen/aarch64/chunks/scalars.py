@@ -37,7 +37,7 @@ def integer(e: Emission, expr: ex.Expr) -> Reg:
     if isinstance(expr, ex.Const):
         return e.s.number(int(expr.value))
     if isinstance(expr, ex.Var):
-        return e.vars[expr].reg
+        return e.vars[expr].value
     key = ("expr", expr)
     remembered = e.s.recall(key)
     if isinstance(remembered, Reg):

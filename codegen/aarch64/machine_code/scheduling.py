@@ -210,8 +210,8 @@ class _Order:
     def _next(self) -> int | None:
         """The instruction that goes next; None where the registers left are enough for none."""
         while True:
-            passed, found, late = [], None, False
-            while self.ready and found is None:
+            passed, chosen, late = [], None, False
+            while self.ready and chosen is None:
                 key = heapq.heappop(self.ready)
                 inst = self.nodes[key[1]].inst
                 if key[1] > self.first + self.reach or not self._fits(inst):
@@ -220,13 +220,13 @@ class _Order:
                     late = True
                     passed.append(key)
                 else:
-                    found = key[1]
-            if found is None and not late:
+                    chosen = key[1]
+            if chosen is None and not late:
                 return None
             for key in passed:
                 heapq.heappush(self.ready, key)
-            if found is not None:
-                return found
+            if chosen is not None:
+                return chosen
             self.cycle, self.free, self.width = self.cycle + 1, dict(PIPES), WIDTH
 
     def _fits(self, inst: Inst) -> bool:

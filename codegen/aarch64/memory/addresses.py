@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 from dslc.codegen.aarch64.chunks.formats import Format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.machine_code.stream import Scope, Stream
-from dslc.codegen.aarch64.places import Array, Bound, Loops
+from dslc.codegen.aarch64.places import Array, InRegisters, Loops
+from dslc.codegen.chunks.tiles import Tiles
 from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, linear, to_expr
 
 
-class Addresses(ABC):
+class Addresses(Tiles[Reg, Array | InRegisters]):
     """What one kernel knows of memory: its scratch, the loops around, scalars in registers."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
         self.s = Stream()
-        self.vars: dict[ex.Var, Bound] = {}
         self.loops: dict[Scope, Loops] = {}
         self.scratch_bytes = 0
         self.scratch = self.s.general()
 
-    @abstractmethod
-    def level_of(self, expr: ex.Expr) -> int:
-        """The loops around the latest of what an expression reads."""
+    @property
+    def level(self) -> int:
+        """The loops around what is written next."""
+        return self.s.level
+
+    def forget(self) -> None:
+        """Memory changed: no chunk of a tile is known any longer."""
+        self.s.forget("tile")
 
     @abstractmethod
     def integer(self, expr: ex.Expr) -> Reg:

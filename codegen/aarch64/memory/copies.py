@@ -43,8 +43,8 @@ def _returns(lines: Sequence[Line | None], first: int, last: int, uses: Counter[
     back = lines[last]
     assert isinstance(back, Inst)
     out, copy = back.operands
-    made = lines[first]
-    if not isinstance(made, Inst) or made.operands != (copy, out):
+    copy_made = lines[first]
+    if not isinstance(copy_made, Inst) or copy_made.operands != (copy, out):
         return False
     between = [x for x in lines[first + 1 : last] if isinstance(x, Inst)]
     inside = sum(x.operands.count(copy) for x in between)

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.chunks.ranges import BIASED
-from dslc.codegen.aarch64.memory.nests import each, each_place
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products.nibbles import Nibbles, nibbles_of, reads_as_floats
 from dslc.codegen.aarch64.products.packed_panels import Operand, has_checks, operand_of
@@ -22,6 +21,7 @@ from dslc.codegen.aarch64.products.units import EDGE, Problem, Unit, tail_of, un
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import each, each_place
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -50,14 +50,14 @@ def dot(e: Emission, i: ins.Dot) -> None:
             keep(e, i.acc, array)
     start = array if i.acc is not None else None
     multiply(e, i, start, lambda tile: store(e, summed(e, tile, start), array))
-    e.s.forget("tile")
+    e.forget()
     e.settle(i.out, array)
 
 
 def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
     """The tile `value`, made of the product element by element, to memory, block by block."""
     dtype = value.type.dtype
-    biased = e.plan.biased.get(i.out)
+    biased = e.biased.get(i.out)
     nibbles = nibbles_of(e, i, unit_of(e, i))
     if nibbles is not None and not reads_as_floats(i.a.type.shape[-1], nibbles.zero):
         biased = None
@@ -73,7 +73,7 @@ def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
             lanes = tuple((*zeros, *pair) for pair in tile.unit.c)
             write(e, array, At(base, lanes), value, dtype)
         del e.homes[out]
-        e.s.forget("tile")
+        e.forget()
 
     start = e.homes.get(i.acc) if i.acc is not None else None
     if i.acc is not None and not isinstance(start, Array):

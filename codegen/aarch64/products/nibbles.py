@@ -117,8 +117,8 @@ def taken(
     total = s.v("addv {0:s}, {1}.4s", activations)
     every = s.v("dup {0}.4s, {1}.s[0]", total)
     if not biased:
-        found = s.v("mul {0}.4s, {1}.4s, {2}.4s", every, s.splat(zero, 32))
-        return found, found
+        less = s.v("mul {0}.4s, {1}.4s, {2}.4s", every, s.splat(zero, 32))
+        return less, less
     by = s.splat(zero, 32), s.splat(16 * zero, 32)
     low, high = (
         s.onto("mla {0}.4s, {1}.4s, {2}.4s", s.fresh(word), every, factor)

@@ -15,11 +15,11 @@ from dslc.codegen.aarch64.chunks.formats import Format, Lanes
 from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
-from dslc.codegen.aarch64.memory.nests import each, each_place
 from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products.units import PAIRS_OF_EIGHT, QUADS, Pairs
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import each, each_place
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -72,7 +72,7 @@ class Operand:
         *outer, _, _ = self.value.type.shape
         with e.streams():
             each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
-        e.s.forget("tile")
+        e.forget()
 
     def _place(self, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> At:
         block = tuple(x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True))

@@ -10,7 +10,6 @@ from dslc.codegen.aarch64.chunks.formats import F32, Lanes
 from dslc.codegen.aarch64.chunks.ranges import BIASED
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
-from dslc.codegen.aarch64.memory.nests import each
 from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.products.nibbles import (
@@ -23,6 +22,7 @@ from dslc.codegen.aarch64.products.nibbles import (
 from dslc.codegen.aarch64.products.packed_panels import Operand
 from dslc.codegen.aarch64.products.units import Unit
 from dslc.codegen.chunks.at import At
+from dslc.codegen.chunks.nests import each
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear
 
@@ -254,10 +254,10 @@ def summed(e: Emission, tile: Tile, start: Array | None = None) -> Tile:
         pair = tile.regs[0, n], tile.regs[0, n + wide]
         if tile.biased:
             assert less is not None
-            found = separated_floats(e, *pair, less)
+            separate = separated_floats(e, *pair, less)
         else:
-            found = separated(e, *pair, less)
-        regs[0, n], regs[0, n + wide] = found
+            separate = separated(e, *pair, less)
+        regs[0, n], regs[0, n + wide] = separate
     if start is not None:
         before = load(e, plain, start)
         text = "add {0}.4s, {1}.4s, {2}.4s"

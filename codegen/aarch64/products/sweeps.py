@@ -12,13 +12,12 @@ the caches hold panels of. Of one row each weight is read once, so that weights 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.ranges import BIASED
-from dslc.codegen.aarch64.memory.nests import each
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products.emit_products import (
     Reused,
@@ -42,15 +41,13 @@ from dslc.codegen.aarch64.products.register_tiles import (
     summed,
 )
 from dslc.codegen.aarch64.products.units import Unit
-from dslc.codegen.chunks.planning import LAZY
-from dslc.compiler.dtypes import INDEX
+from dslc.codegen.chunks.nests import each
+from dslc.codegen.chunks.summing import Swept, sum_of
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
-from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least, mul, sub
-from dslc.compiler.ir.rewrite import Substitution
-from dslc.compiler.ir.traverse import operands, results
+from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least, sub
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -60,10 +57,9 @@ _FAR = 384 << 10  # bytes of both operands' panels: part of the second cache
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Swept):
     """A loop of this kind: its product, the unit and register tile, the iterations of a block."""
 
-    loop: ins.For
     dot: ins.Dot
     unit: Unit
     tile: tuple[int, int]
@@ -76,76 +72,18 @@ class Sweep:
         """The elements of K of an iteration."""
         return self.dot.a.type.shape[-1]
 
-    @property
-    def trips(self) -> ex.Expr:
-        """How many iterations the loop has."""
-        loop = self.loop
-        return simplify(cdiv(sub(loop.stop, loop.start), loop.step))
-
-    def begin_iteration(self, e: Emission, iteration: Linear) -> None:
-        """Define what the loop's body is made of, for the iteration of that number."""
-        loop = self.loop
-        here = simplify(ex.Binary("add", loop.start, mul(to_expr(iteration), loop.step), INDEX))
-        begun = Substitution(scalars={loop.var: here})
-        e.s.forget("tile")
-        for stmt in begun.body(loop.body):
-            if isinstance(stmt, ins.Let):
-                begun.bind(stmt.var, stmt.value)
-            elif not isinstance(stmt, ins.Dot):
-                assert isinstance(stmt, (*LAZY, ins.View))
-                e.define(stmt.out, stmt)
-
 
 def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
     """What a loop is, if it is of this kind."""
-    if len(loop.carried) != 1:
+    dot = sum_of(e, loop)
+    if dot is None:
         return None
-    (carried,) = loop.carried
-    dots = [s for s in loop.body if isinstance(s, ins.Dot)]
-    if len(dots) != 1 or not all(isinstance(s, (*LAZY, ins.View, ins.Dot)) for s in loop.body):
-        return None
-    if any(v in e.kept for s in loop.body for v in results(s) if isinstance(v, Value)):
-        return None
-    (dot,) = dots
-    if dot.out.type.rank != 2 or not _adds_up(loop, carried, dot, e):
-        return None
-    for stmt in loop.body:
-        if not isinstance(stmt, ins.Dot):
-            assert isinstance(stmt, (*LAZY, ins.View))
-            e.define(stmt.out, stmt)
     unit = unit_of(e, dot)
     nibbles = nibbles_of(e, dot, unit)
     size = tile_size(e, dot, unit, scaled=dot.out in e.plan.driven, nibbles=nibbles)
     reused = Reused.of(e, dot, unit, size, looped=True)
     sweep = Sweep(loop, dot, unit, size, reused, None if reused.b else nibbles, 1)
     return replace(sweep, iterations=_iterations(sweep))
-
-
-def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> bool:
-    """Whether what is carried is read at its own place alone, and goes through the product's result."""
-    if dot.out in e.plan.in_place:
-        return e.plan.in_place[dot.out] is carried.inner
-    if e.plan.driven.get(dot.out) is not carried.yielded or dot.acc is not None:
-        return False
-    defining = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
-    if _reads(dot, carried.inner, defining):
-        return False
-    stack = [carried.yielded]
-    while stack:
-        value = stack.pop()
-        if not isinstance(value, Value) or value is carried.inner:
-            continue
-        stmt = defining.get(value)
-        if isinstance(stmt, ins.ELEMENTWISE):
-            stack += operands(stmt)
-        elif stmt is not None and _reads(stmt, carried.inner, defining):
-            return False
-    return True
-
-
-def _reads(stmt: ins.Stmt, value: object, made: Mapping[Value, ins.Stmt]) -> bool:
-    read = operands(stmt)
-    return value in read or any(_reads(made[v], value, made) for v in read if v in made)
 
 
 def _iterations(sweep: Sweep) -> int:
@@ -207,7 +145,7 @@ def _block(e: Emission, sweep: Sweep, home: Array, first: Linear, count: ex.Expr
         shape = Tile(unit, (), (y, x), high, wide)
         one = _scaled if dot.out in e.plan.driven else _summed
         one(e, sweep, shape, home, run)
-        e.s.forget("tile")
+        e.forget()
 
     def across(high: int, y: Linear) -> None:
         one = partial(tile_at, high, y)
@@ -242,7 +180,7 @@ def _summed(e: Emission, sweep: Sweep, shape: Tile, home: Array, iterations: Ite
         if is_short(tile, sweep.k) and number == 0:
             e.marks.begin(name, macs * together, sweep.k * together)
         add(e, tile, a, b, sweep.k, name)
-        e.s.forget("tile")
+        e.forget()
 
     iterations(iteration, together)
     if is_short(tile, sweep.k):
@@ -260,7 +198,7 @@ def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, iterations: Ite
     assert isinstance(yielded, Value)
     name = e.marks.tile(shape.rows, shape.columns)
     macs = shape.rows * shape.columns * sweep.k
-    biased = e.plan.biased.get(sweep.dot.out)
+    biased = e.biased.get(sweep.dot.out)
     if sweep.nibbles is not None and not reads_as_floats(sweep.k, sweep.nibbles.zero):
         biased = None
     out = biased or sweep.dot.out
@@ -269,15 +207,15 @@ def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, iterations: Ite
     e.marks.end()
 
     def finish(tile: Tile) -> None:
-        found = summed(e, tile)
-        for value, held in ((out, found), (inner, total)):
+        results = summed(e, tile)
+        for value, held in ((out, results), (inner, total)):
             e.settle(value, held.in_registers())
         for at, regs in total.side_by_side():
-            for reg, made in zip(regs, e.pull(yielded, at).regs, strict=True):
-                e.s.move(reg, made)
+            for reg, next_ in zip(regs, e.pull(yielded, at).regs, strict=True):
+                e.s.move(reg, next_)
         for value in (out, inner):
             del e.homes[value]
-        e.s.forget("tile")
+        e.forget()
 
     together = _together(sweep, shape)
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from dslc.codegen.aarch64.tools.toolchain import link
-from dslc.codegen.symbols import with_own_symbols
-from dslc.compiler.artifact import Artifact, Json
+from dslc.codegen.symbols import with_own_symbols, with_variants
+from dslc.compiler.artifact import Artifact
 
 SOURCE = "kernel.s"
 LIBRARY = "kernel.so"
@@ -29,14 +29,7 @@ def join(artifacts: Sequence[Artifact], *, macos: bool = False) -> Artifact:
 
     The errors are those of `with_library`.
     """
-    own = [a if a.kind == "kernel" else with_own_symbols(a, SOURCE) for a in artifacts]
-    names = [a.target.partition(":")[2] for a in own]
-    files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
-    manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
-    joined = dataclasses.replace(
-        own[0], files=files, launch={"variants": manifests}, entry=own[0].name
-    )
-    return _with(joined, macos)
+    return _with(with_variants(artifacts, SOURCE), macos)
 
 
 def library_of(artifact: Artifact, *, macos: bool) -> bytes:

@@ -60,8 +60,8 @@ def unary(e: Emission, stmt: ins.Stmt, op: str, x: str, dtype: DType, lanes: int
     if dtype == BF16:
         x = e.out.op(f"arith.extf {x} : {kind} to {wide}", "wide")
     plain = f"math.{_MATH.get(op)} {x} : {wide}"
-    found = _sigmoid(e, x, wide) if op == "sigmoid" else e.out.op(plain, op)
-    return converted(e, stmt, found, F32, dtype, lanes) if dtype == BF16 else found
+    wide_result = _sigmoid(e, x, wide) if op == "sigmoid" else e.out.op(plain, op)
+    return converted(e, stmt, wide_result, F32, dtype, lanes) if dtype == BF16 else wide_result
 
 
 def _sigmoid(e: Emission, x: str, wide: str) -> str:
@@ -90,8 +90,8 @@ def binary(e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, l
     """`op(x, y)` of chunks of one dtype."""
     if (wide := computed_in(dtype)) is not dtype:
         x, y = (converted(e, stmt, v, dtype, wide, lanes) for v in (x, y))
-        found = binary(e, stmt, op, x, y, wide, lanes)
-        return found if op in ex.COMPARE_OPS else converted(e, stmt, found, wide, dtype, lanes)
+        result = binary(e, stmt, op, x, y, wide, lanes)
+        return result if op in ex.COMPARE_OPS else converted(e, stmt, result, wide, dtype, lanes)
     kind = e.type(dtype, lanes)
     if op in ex.COMPARE_OPS:
         return compare(e, op, x, y, dtype, kind)
@@ -123,8 +123,8 @@ def _float_binary(
     wide = vector(lanes, "f32")
     x = e.out.op(f"arith.extf {x} : {kind} to {wide}", "wide")
     y = e.out.op(f"arith.extf {y} : {kind} to {wide}", "wide")
-    found = e.out.op(f"{word} {x}, {y} : {wide}", op)
-    return converted(e, stmt, found, F32, dtype, lanes)
+    result = e.out.op(f"{word} {x}, {y} : {wide}", op)
+    return converted(e, stmt, result, F32, dtype, lanes)
 
 
 def _whole_quotient(
@@ -154,12 +154,12 @@ def _whole_quotient(
     size = [e.out.op(f"math.absf {v} : {kind}", "size") for v in (rest, y)]
     behind = test("oge", *size)
     if op == "floordiv":
-        found = chosen(behind, step("addf", whole, one), whole)
-        found = chosen(ahead, step("subf", whole, one), found)
+        result = chosen(behind, step("addf", whole, one), whole)
+        result = chosen(ahead, step("subf", whole, one), result)
     else:
-        found = chosen(behind, step("subf", rest, y), rest)
-        found = chosen(ahead, step("addf", rest, y), found)
-    return converted(e, stmt, found, F32, dtype, lanes)
+        result = chosen(behind, step("subf", rest, y), rest)
+        result = chosen(ahead, step("addf", rest, y), result)
+    return converted(e, stmt, result, F32, dtype, lanes)
 
 
 def _integer_power(e: Emission, x: str, y: str, dtype: DType, lanes: int) -> str:
@@ -167,14 +167,14 @@ def _integer_power(e: Emission, x: str, y: str, dtype: DType, lanes: int) -> str
     kind = vector(lanes, element(dtype))
     flags = f"{vector(lanes, 'i1')}, {kind}" if lanes > 1 else kind
     zero, one = e.out.constant(0, kind), e.out.constant(1, kind)
-    found = one
+    power = one
     for bit in range(dtype.bits - dtype.is_signed):
         own = e.out.op(f"arith.andi {y}, {e.out.constant(1 << bit, kind)} : {kind}", "bit")
         there = e.out.op(f"arith.cmpi ne, {own}, {zero} : {kind}", "there")
-        more = e.out.op(f"arith.muli {found}, {x} : {kind}", "power")
-        found = e.out.op(f"arith.select {there}, {more}, {found} : {flags}", "power")
+        more = e.out.op(f"arith.muli {power}, {x} : {kind}", "power")
+        power = e.out.op(f"arith.select {there}, {more}, {power} : {flags}", "power")
         x = e.out.op(f"arith.muli {x}, {x} : {kind}", "square")
-    return found
+    return power
 
 
 def compare(e: Emission, op: str, x: str, y: str, dtype: DType, kind: str) -> str:

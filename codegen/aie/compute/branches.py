@@ -41,10 +41,10 @@ class Cell:
 
     def get(self) -> str | Index:
         """What the scalar is."""
-        found = self.e.load(self.place, (), 1)
+        value = self.e.load(self.place, (), 1)
         if self.name.dtype != INDEX:
-            return found
-        return Index(((converted(self.e, self.stmt, found, I32, INDEX, 1), 1),))
+            return value
+        return Index(((converted(self.e, self.stmt, value, I32, INDEX, 1), 1),))
 
 
 def cell(e: Emission, stmt: Stmt, name: ex.Var) -> Cell:
@@ -88,11 +88,11 @@ class Cells:
 def branch(e: Emission, stmt: ins.If, write: Callable[[Body], None]) -> None:
     """Two branches; `write` writes the statements of one."""
     condition = scalar(e, stmt, stmt.condition)
-    made: dict[Value, Stored] = {}
+    places: dict[Value, Stored] = {}
     cells: dict[ex.Var, Cell] = {}
     for joined in stmt.joined:
         if isinstance(value := joined.result, Value):
-            made[value] = e.buffer(value.name or "t", value.type.dtype, value.type.shape)
+            places[value] = e.buffer(value.name or "t", value.type.dtype, value.type.shape)
         else:
             cells[value] = cell(e, stmt, value)
     for number, body in enumerate((stmt.then, stmt.otherwise)):
@@ -105,12 +105,12 @@ def branch(e: Emission, stmt: ins.If, write: Callable[[Body], None]) -> None:
                 given = joined.otherwise if number else joined.then
                 if isinstance(joined.result, Value):
                     assert isinstance(given, Value)
-                    fill(e, given, made[joined.result])
+                    fill(e, given, places[joined.result])
                 else:
                     assert not isinstance(given, Value)
                     cells[joined.result].put(scalar(e, stmt, given))
     e.out.line("}")
-    e.held.update(made)
+    e.held.update(places)
     for name, place in cells.items():
         e.scalars[name] = place.get()
 

@@ -17,9 +17,9 @@ def begin(e: Emission, carried: Carried, init: Value) -> None:
     assert isinstance(inner, Value)
     assert isinstance(carried.result, Value)
     blocks = e.blocks.get(inner)
-    made = e.buffer(inner.name or "acc", inner.type.dtype, inner.type.shape, blocks)
-    fill(e, init, made)
-    e.held[inner] = e.held[carried.result] = made
+    home = e.buffer(inner.name or "acc", inner.type.dtype, inner.type.shape, blocks)
+    fill(e, init, home)
+    e.held[inner] = e.held[carried.result] = home
 
 
 def hand_on(e: Emission, tiles: Iterable[Carried]) -> None:

@@ -30,23 +30,23 @@ def put(e: Emission, tile: Stored) -> None:
         tile = _filled(e, tile, lanes)
     with e.loop(-(-count // lanes)) as loop:
         place = e.out.index(e.out.at(loop, lanes) + tile.offset)
-        found = e.out.op(f"vector.load {tile.name}[{place}] : {tile.type}, {kind}", "x")
-        e.out.effect(f"aie.put_cascade({found} : {kind})")
+        chunk = e.out.op(f"vector.load {tile.name}[{place}] : {tile.type}, {kind}", "x")
+        e.out.effect(f"aie.put_cascade({chunk} : {kind})")
 
 
 def _filled(e: Emission, tile: Stored, lanes: int) -> Stored:
     """A copy of a tile with zeros up to whole vectors."""
     count = math.prod(tile.shape)
     whole = -(-count // lanes) * lanes
-    made = e.buffer("passed", tile.dtype, (whole,))
+    whole_tile = e.buffer("passed", tile.dtype, (whole,))
     zero = e.out.constant(0, stored(tile.dtype))
     with e.loop(whole) as loop:
-        e.store(zero, made, Flat(e.out.at(loop)), 1, raw=True)
+        e.store(zero, whole_tile, Flat(e.out.at(loop)), 1, raw=True)
     flat = Stored(tile.name, tile.count, tile.dtype, (count,), (1,), tile.offset)
     with e.loop(count) as loop:
         at = Flat(e.out.at(loop))
-        e.store(e.load(flat, at, 1), made, at, 1)
-    return made
+        e.store(e.load(flat, at, 1), whole_tile, at, 1)
+    return whole_tile
 
 
 def get(e: Emission, value: Value, blocks: Blocks | None) -> Stored:
@@ -57,7 +57,7 @@ def get(e: Emission, value: Value, blocks: Blocks | None) -> Stored:
     whole = e.buffer(value.name, dtype, (rounds * lanes,))
     kind = vector(lanes, stored(dtype))
     with e.loop(rounds) as loop:
-        found = e.out.op(f"aie.get_cascade() : {kind}", "x")
+        chunk = e.out.op(f"aie.get_cascade() : {kind}", "x")
         place = e.out.index(e.out.at(loop, lanes))
-        e.out.effect(f"vector.store {found}, {whole.name}[{place}] : {whole.type}, {kind}")
+        e.out.effect(f"vector.store {chunk}, {whole.name}[{place}] : {whole.type}, {kind}")
     return Stored(whole.name, whole.count, dtype, shape, dense_strides(shape), 0, blocks)

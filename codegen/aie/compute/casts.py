@@ -23,18 +23,18 @@ from dslc.compiler.ir.instructions import Stmt
 
 
 def _byte(*, signed: bool) -> DType:
-    found = parse_dtype("i8" if signed else "u8")
-    assert found is not None
-    return found
+    byte = parse_dtype("i8" if signed else "u8")
+    assert byte is not None
+    return byte
 
 
 def _bits(dtype: DType) -> DType:
     """The integers that a float's codes are."""
     if dtype != F16:
         return U8
-    found = parse_dtype("u16")
-    assert found is not None
-    return found
+    bits = parse_dtype("u16")
+    assert bits is not None
+    return bits
 
 
 def computed_in(dtype: DType) -> DType:
@@ -120,10 +120,10 @@ def _from_integer(e: Emission, x: str, source: DType, target: DType, lanes: int)
         x = _to_odd(e, x, source, lanes)
     word = "sitofp" if source.is_signed else "uitofp"
     kind, single = vector(lanes, element(source)), vector(lanes, "f32")
-    found = e.out.op(f"arith.{word} {x} : {kind} to {single}", "cast")
+    exact = e.out.op(f"arith.{word} {x} : {kind} to {single}", "cast")
     if target == F32:
-        return found
-    return e.out.op(f"arith.truncf {found} : {single} to {vector(lanes, 'bf16')}", "cast")
+        return exact
+    return e.out.op(f"arith.truncf {exact} : {single} to {vector(lanes, 'bf16')}", "cast")
 
 
 def _to_integer(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, lanes: int) -> str:
@@ -141,12 +141,14 @@ def _to_integer(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, l
     kept = e.out.op(f"arith.maximumf {x}, {least} : {single}", "clamped")
     kept = e.out.op(f"arith.minimumf {kept}, {most} : {single}", "clamped")
     word, whole = "fptosi" if target.is_signed else "fptoui", vector(lanes, element(target))
-    made = e.out.op(f"arith.{word} {kept} : {single} to {whole}", "cast")
+    truncated = e.out.op(f"arith.{word} {kept} : {single} to {whole}", "cast")
     if high == top:
-        return made
+        return truncated
     past = e.out.op(f"arith.cmpf ogt, {x}, {most} : {single}", "past")
     flags = f"{vector(lanes, 'i1')}, {whole}" if lanes > 1 else whole
-    return e.out.op(f"arith.select {past}, {e.out.constant(top, whole)}, {made} : {flags}", "cast")
+    return e.out.op(
+        f"arith.select {past}, {e.out.constant(top, whole)}, {truncated} : {flags}", "cast"
+    )
 
 
 def _integers(

@@ -106,21 +106,21 @@ class Program:
             if stream.weave is not None:
                 asked = stream.asked or stream.sizes
                 rows = math.prod(asked[:-1])
-                made = self.e.buffer(stream.name, dtype, (rows, asked[-1]))
+                kept = self.e.buffer(stream.name, dtype, (rows, asked[-1]))
                 source = woven(self.objects[stream], stream)
-                copy_woven(self.e, source, made, stream.sizes[-1])
+                copy_woven(self.e, source, kept, stream.sizes[-1])
                 self.windows[stream] = asked
             elif stream.asked is None:
-                made = self.e.buffer(stream.name, dtype, (count,))
-                copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), made)
+                kept = self.e.buffer(stream.name, dtype, (count,))
+                copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), kept)
             else:
                 rows, wide = math.prod(stream.sizes[:-1]), stream.sizes[-1]
                 shape = rows, stream.asked[-1]
-                made = self.e.buffer(stream.name, dtype, shape)
+                kept = self.e.buffer(stream.name, dtype, shape)
                 source = Stored(self.objects[stream], count, dtype, shape, (wide, 1))
-                copy_rows(self.e, source, made)
+                copy_rows(self.e, source, kept)
                 self.windows[stream] = stream.asked
-            self.objects[stream] = made.name
+            self.objects[stream] = kept.name
 
     def part(self, stmt: ins.Load | ins.Store) -> Stored:
         """Where an access lies in its object."""
@@ -227,9 +227,9 @@ class Program:
 
     def _keep(self, value: Value) -> None:
         blocks = self.e.blocks.get(value)
-        made = self.e.buffer(value.name or "t", value.type.dtype, value.type.shape, blocks)
-        fill(self.e, value, made)
-        self.e.held[value] = made
+        buffer = self.e.buffer(value.name or "t", value.type.dtype, value.type.shape, blocks)
+        fill(self.e, value, buffer)
+        self.e.held[value] = buffer
 
     def _load(self, stmt: ins.Load) -> None:
         filled = stmt.other is not None and constant(stmt.other) != 0
@@ -239,14 +239,16 @@ class Program:
 
     def _concat(self, stmt: ins.Concat) -> None:
         e, out = self.e, stmt.out
-        made = e.buffer(out.name or "t", out.type.dtype, out.type.shape)
+        joined = e.buffer(out.name or "t", out.type.dtype, out.type.shape)
         at = 0
         for x in stmt.xs:
-            offset = at * made.strides[stmt.axis]
+            offset = at * joined.strides[stmt.axis]
             shape = x.type.shape
-            fill(e, x, Stored(made.name, made.count, made.dtype, shape, made.strides, offset))
+            fill(
+                e, x, Stored(joined.name, joined.count, joined.dtype, shape, joined.strides, offset)
+            )
             at += shape[stmt.axis]
-        e.held[out] = made
+        e.held[out] = joined
 
     # Control flow
 

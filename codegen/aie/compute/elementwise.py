@@ -37,8 +37,8 @@ def _fma(e: Emission, stmt: ins.Fma, at: At, lanes: int) -> str:
         return binary(e, stmt, "add", product, z, dtype, lanes)
     wide = vector(lanes, "f32")
     parts = [e.out.op(f"arith.extf {v} : {kind} to {wide}", "wide") for v in (x, y, z)]
-    found = e.out.op(f"math.fma {', '.join(parts)} : {wide}", "fma")
-    return converted(e, stmt, found, F32, dtype, lanes)
+    total = e.out.op(f"math.fma {', '.join(parts)} : {wide}", "fma")
+    return converted(e, stmt, total, F32, dtype, lanes)
 
 
 def _where(e: Emission, stmt: ins.Where, at: At, lanes: int) -> str:

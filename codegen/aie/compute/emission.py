@@ -54,12 +54,12 @@ class Stored:
 
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides."""
-    found: list[int] = []
+    strides: list[int] = []
     total = 1
     for size in reversed(shape):
-        found.append(total)
+        strides.append(total)
         total *= size
-    return tuple(reversed(found))
+    return tuple(reversed(strides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class Emission:
 
     def divided(self, index: Index, divisor: int) -> tuple[Index, Index]:
         """Quotient and remainder of an index that is not negative."""
-        if (found := index.split(divisor, self.out.extents)) is not None:
-            return found
+        if (parts := index.split(divisor, self.out.extents)) is not None:
+            return parts
         value, by = self.out.index(index), self.out.constant(divisor, "index")
         if divisor & (divisor - 1) == 0:
             places = self.out.constant(divisor.bit_length() - 1, "index")
@@ -168,14 +168,14 @@ class Emission:
         """A chunk of what is in memory."""
         place, kind = self.address(held, at), stored(held.dtype)
         if lanes == 1:
-            found = self.out.op(f"memref.load {held.name}[{place}] : {held.type}", "x")
+            chunk = self.out.op(f"memref.load {held.name}[{place}] : {held.type}", "x")
         else:
             wide = vector(lanes, kind)
-            found = self.out.op(f"vector.load {held.name}[{place}] : {held.type}, {wide}", "x")
+            chunk = self.out.op(f"vector.load {held.name}[{place}] : {held.type}, {wide}", "x")
         if held.dtype != BOOL:
-            return found
+            return chunk
         wide, bits = vector(lanes, kind), vector(lanes, "i1")
-        return self.out.op(f"arith.trunci {found} : {wide} to {bits}", "x")
+        return self.out.op(f"arith.trunci {chunk} : {wide} to {bits}", "x")
 
     def store(self, value: str, held: Stored, at: At, lanes: int, *, raw: bool = False) -> None:
         """A chunk into memory; a `raw` one is of the memory's own type."""
@@ -198,12 +198,12 @@ class Emission:
             if key in known:
                 return known[key]
         if value in self.held:
-            found = self.load(self.held[value], at, lanes)
+            chunk = self.load(self.held[value], at, lanes)
         else:
             stmt = self.definitions[value]
-            found = self.rule(stmt).pull(self, stmt, at, lanes)
-        self._known[-1][key] = found
-        return found
+            chunk = self.rule(stmt).pull(self, stmt, at, lanes)
+        self._known[-1][key] = chunk
+        return chunk
 
     def rule(self, stmt: Stmt) -> Rule:
         """How an instruction is computed; DSL0590 where there are no words for it."""

@@ -71,11 +71,11 @@ def chunk(e: Emission, value: Value, extent: int, target: Stored | None = None) 
 
 
 def _powers(most: int) -> tuple[int, ...]:
-    found = []
+    powers = []
     while most >= 1:
-        found.append(most)
+        powers.append(most)
         most //= 2
-    return tuple(found)
+    return tuple(powers)
 
 
 def copy(e: Emission, source: Stored, target: Stored) -> None:
@@ -120,9 +120,9 @@ def copy_woven(e: Emission, source: Stored, target: Stored, wide: int) -> None:
 
 def held(e: Emission, value: Value, blocks: Blocks | None = None) -> Stored:
     """A tile in memory, dense and in the blocks that are asked for: where it is, or in a new buffer."""
-    found = e.held.get(value)
-    if found is not None and found.blocks == blocks and found.is_dense:
-        return found
-    made = e.buffer(value.name or "t", value.type.dtype, value.type.shape, blocks)
-    fill(e, value, made)
-    return made
+    home = e.held.get(value)
+    if home is not None and home.blocks == blocks and home.is_dense:
+        return home
+    buffer = e.buffer(value.name or "t", value.type.dtype, value.type.shape, blocks)
+    fill(e, value, buffer)
+    return buffer

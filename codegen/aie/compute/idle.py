@@ -17,23 +17,23 @@ from dslc.compiler.ir.traverse import handed, walk
 
 def idle_scalars(kernel: Kernel, herd: Herd, row: int, column: int) -> frozenset[ex.Var]:
     """The scalars of a core that have other values there than in a turn of the grid."""
-    found = {axis for number, axis in enumerate(herd.axes) if _is_idle(herd, number, row, column)}
-    if not found:
+    idle = {axis for number, axis in enumerate(herd.axes) if _is_idle(herd, number, row, column)}
+    if not idle:
         return frozenset()
     before = 0
-    while len(found) > before:
-        before = len(found)
+    while len(idle) > before:
+        before = len(idle)
         for stmt in walk(kernel.body):
             match stmt:
                 case ins.For(var=var, start=start, stop=stop, step=step):
-                    if any(depends(x, found) for x in (start, stop, step)):
-                        found.add(var)
-                case ins.Let(var=var, value=value) if depends(value, found):
-                    found.add(var)
+                    if any(depends(x, idle) for x in (start, stop, step)):
+                        idle.add(var)
+                case ins.Let(var=var, value=value) if depends(value, idle):
+                    idle.add(var)
             for h in handed(stmt):
                 names = (h.result, h.inner) if isinstance(h, ins.Carried) else (h.result,)
-                found.update(name for name in names if isinstance(name, ex.Var))
-    return frozenset(found)
+                idle.update(name for name in names if isinstance(name, ex.Var))
+    return frozenset(idle)
 
 
 def _is_idle(herd: Herd, number: int, row: int, column: int) -> bool:

@@ -30,18 +30,18 @@ from dslc.compiler.ir.instructions import Stmt
 def load(e: Emission, stmt: ins.Load) -> None:
     """A copy of a slice: later stores to the buffer must not be seen."""
     out = stmt.out
-    made = e.buffer(out.name or "t", out.type.dtype, out.type.shape)
+    buffer = e.buffer(out.name or "t", out.type.dtype, out.type.shape)
     part = _part(e, stmt, stmt.region)
     if part is not None:
         e.held[out] = part
-        fill(e, out, made)
+        fill(e, out, buffer)
     else:
         with _elements(e, out.type.shape, 1) as at:
             place, inside = _place(e, stmt, stmt.region, at)
             other = stmt.other or ex.Const(0, out.type.dtype)
             fill_value = scalar(e, stmt, other)
-            e.store(_read(e, stmt.region, place, inside, fill_value, 1), made, at, 1)
-    e.held[out] = made
+            e.store(_read(e, stmt.region, place, inside, fill_value, 1), buffer, at, 1)
+    e.held[out] = buffer
 
 
 def store(e: Emission, stmt: ins.Store) -> None:
@@ -64,30 +64,30 @@ def store(e: Emission, stmt: ins.Store) -> None:
 def atomic_add(e: Emission, stmt: ins.AtomicAdd) -> None:
     """A core is alone with its memory: what stands there, and then the sum."""
     x, out, dtype = stmt.x, stmt.out, stmt.x.type.dtype
-    made = None if out is None else e.buffer(out.name or "old", dtype, out.type.shape)
+    before = None if out is None else e.buffer(out.name or "old", dtype, out.type.shape)
     with _elements(e, x.type.shape, 1) as at:
         place, inside = _place(e, stmt, stmt.region, at)
         zero = e.out.constant(0, element(dtype))
         old = _read(e, stmt.region, place, inside, zero, 1)
-        if made is not None:
-            e.store(old, made, at, 1)
+        if before is not None:
+            e.store(old, before, at, 1)
         with _only(e, inside):
             total = binary(e, stmt, "add", old, e.pull(x, at, 1), dtype, 1)
             _write(e, stmt.region, place, total, 1)
-    if out is not None and made is not None:
-        e.held[out] = made
+    if out is not None and before is not None:
+        e.held[out] = before
 
 
 def gather(e: Emission, stmt: ins.Gather) -> None:
     """Rows by number; those that are not there are zeros."""
     out, dtype = stmt.out, stmt.out.type.dtype
-    made = e.buffer(out.name or "rows", dtype, out.type.shape)
-    lanes = _row_lanes(e, stmt, out, made)
+    gathered = e.buffer(out.name or "rows", dtype, out.type.shape)
+    lanes = _row_lanes(e, stmt, out, gathered)
     with _elements(e, out.type.shape, lanes) as at:
         place, inside = _row(e, stmt, at)
         zero = e.out.constant(0, vector(lanes, element(dtype)))
-        e.store(_read(e, stmt.region, place, inside, zero, lanes), made, at, lanes)
-    e.held[out] = made
+        e.store(_read(e, stmt.region, place, inside, zero, lanes), gathered, at, lanes)
+    e.held[out] = gathered
 
 
 def scatter(e: Emission, stmt: ins.Scatter) -> None:
@@ -178,10 +178,10 @@ def _within(e: Emission, at: Index, extent: int, others: str | None) -> str:
     """Whether an index is one of an axis, and the other flags hold."""
     place, zero = e.out.index(at), e.out.constant(0, "index")
     end = e.out.constant(extent, "index")
-    found = e.out.op(f"arith.cmpi sge, {place}, {zero} : index", "after")
+    within = e.out.op(f"arith.cmpi sge, {place}, {zero} : index", "after")
     below = e.out.op(f"arith.cmpi slt, {place}, {end} : index", "below")
-    found = e.out.op(f"arith.andi {found}, {below} : i1", "inside")
-    return found if others is None else e.out.op(f"arith.andi {found}, {others} : i1", "inside")
+    within = e.out.op(f"arith.andi {within}, {below} : i1", "inside")
+    return within if others is None else e.out.op(f"arith.andi {within}, {others} : i1", "inside")
 
 
 def _read(
@@ -194,9 +194,9 @@ def _read(
         return e.load(flat, (place,), lanes)
     zero = e.out.constant(0, "index")
     safe = e.out.op(f"arith.select {inside}, {e.out.index(place)}, {zero} : index", "safe")
-    found = e.load(flat, (Index(((safe, 1),)),), lanes)
+    there = e.load(flat, (Index(((safe, 1),)),), lanes)
     kind = vector(lanes, element(whole.dtype))
-    return e.out.op(f"arith.select {inside}, {found}, {other} : {kind}", "read")
+    return e.out.op(f"arith.select {inside}, {there}, {other} : {kind}", "read")
 
 
 def _write(e: Emission, region: Region, place: Index, value: str, lanes: int) -> None:

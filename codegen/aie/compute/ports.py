@@ -95,7 +95,7 @@ class LockPorts:
         at = e.out.constant(0, "index")
         turn = e.out.op(f"memref.load {end.turn}[{at}] : memref<1xi32>", "turn")
         ring = len(end.buffers)
-        found = {}
+        buffers = {}
         for number, stream in enumerate(streams):
             chosen = end.buffers[number]
             for start in range(fifo.step, ring, fifo.step):
@@ -103,8 +103,8 @@ class LockPorts:
                 other = end.buffers[(start + number) % ring]
                 same = e.out.op(f"arith.cmpi eq, {turn}, {here} : i32", "next")
                 chosen = e.out.op(f"arith.select {same}, {other}, {chosen} : {kind}", stream.name)
-            found[stream] = chosen
-        return found
+            buffers[stream] = chosen
+        return buffers
 
     def release(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> None:
         """The buffers after these are next."""

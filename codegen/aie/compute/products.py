@@ -37,14 +37,14 @@ _CONTRACT = (
 def product(e: Emission, stmt: ins.Dot, atom: Atom | None) -> None:
     """`out = a b + acc`, in the accumulator's memory where the placement says so."""
     blocks = None if atom is None else (atom.m, atom.n)
-    made = _accumulator(e, stmt, blocks)
+    sums = _accumulator(e, stmt, blocks)
     if atom is None:
-        _by_lanes(e, stmt, made)
+        _by_lanes(e, stmt, sums)
     else:
         a = _operand(e, stmt.a, (atom.m, atom.k))
         b = _operand(e, stmt.b, (atom.k, atom.n))
-        _by_blocks(e, atom, stmt, a, b, made)
-    e.held[stmt.out] = made
+        _by_blocks(e, atom, stmt, a, b, sums)
+    e.held[stmt.out] = sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class _Operand:
         rows, columns = self.blocks
         if not self.transposed:
             return _block(e, self.memory, i * self.across + j, self.blocks)
-        found = _block(e, self.memory, j * self.across + i, (columns, rows))
+        rows_first = _block(e, self.memory, j * self.across + i, (columns, rows))
         kind = element(self.memory.dtype)
         types = f"vector<{columns}x{rows}x{kind}> to vector<{rows}x{columns}x{kind}>"
-        return e.out.op(f"vector.transpose {found}, [1, 0] : {types}", "turned")
+        return e.out.op(f"vector.transpose {rows_first}, [1, 0] : {types}", "turned")
 
 
 def _operand(e: Emission, value: Value, blocks: Blocks) -> _Operand:
@@ -85,10 +85,10 @@ def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None) -> Stored:
     acc = e.held.get(stmt.acc) if stmt.acc is not None else None
     if stmt in e.in_place and acc is not None and acc.blocks == blocks and acc.is_dense:
         return acc
-    made = e.buffer(out.name or "acc", out.type.dtype, out.type.shape, blocks)
+    sums = e.buffer(out.name or "acc", out.type.dtype, out.type.shape, blocks)
     if stmt.acc is not None:
-        fill(e, stmt.acc, made)
-    return made
+        fill(e, stmt.acc, sums)
+    return sums
 
 
 def _by_blocks(e: Emission, atom: Atom, stmt: ins.Dot, a: _Operand, b: _Operand, c: Stored) -> None:
@@ -141,9 +141,9 @@ def _block(e: Emission, held: Stored, number: Index, blocks: Blocks) -> str:
     rows, columns = blocks
     flat = vector(rows * columns, element(held.dtype))
     place = e.out.index(number * (rows * columns) + held.offset)
-    found = e.out.op(f"vector.load {held.name}[{place}] : {held.type}, {flat}", "row")
+    elements = e.out.op(f"vector.load {held.name}[{place}] : {held.type}, {flat}", "row")
     kind = _matrix(held, rows, columns)
-    return e.out.op(f"vector.shape_cast {found} : {flat} to {kind}", "block")
+    return e.out.op(f"vector.shape_cast {elements} : {flat} to {kind}", "block")
 
 
 def _store_block(e: Emission, held: Stored, number: Index, blocks: Blocks, value: str) -> None:
@@ -185,5 +185,5 @@ def _by_lanes(e: Emission, stmt: ins.Dot, made: Stored) -> None:
 def _multiply_add(e: Emission, x: str, y: str, z: str, kind: str, is_float: bool) -> str:
     if is_float:
         return e.out.op(f"math.fma {x}, {y}, {z} : {kind}", "fma")
-    found = e.out.op(f"arith.muli {x}, {y} : {kind}", "product")
-    return e.out.op(f"arith.addi {found}, {z} : {kind}", "sum")
+    scaled = e.out.op(f"arith.muli {x}, {y} : {kind}", "product")
+    return e.out.op(f"arith.addi {scaled}, {z} : {kind}", "sum")

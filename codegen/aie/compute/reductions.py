@@ -28,7 +28,7 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
     if stmt.op not in _OPS:
         raise refuse(stmt, f"{stmt.op} has no code on an NPU")
     x, out = stmt.x, stmt.out
-    made = e.buffer(out.name or "sum", out.type.dtype, out.type.shape)
+    buffer = e.buffer(out.name or "sum", out.type.dtype, out.type.shape)
     shape = x.type.shape
     axis = stmt.axis
     along_last = axis == len(shape) - 1
@@ -47,8 +47,8 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
         kept = [i for n, i in enumerate(place) if n != axis]
         if len(out.type.shape) == len(shape):
             kept.insert(axis, Index())
-        _store(e, stmt, total, made, tuple(kept), 1 if along_last else lanes)
-    e.held[out] = made
+        _store(e, stmt, total, buffer, tuple(kept), 1 if along_last else lanes)
+    e.held[out] = buffer
 
 
 def _summed(e: Emission, stmt: ins.Reduce, place: list[Index], lanes: int, along_last: bool) -> str:
@@ -122,7 +122,7 @@ def _lines(
 def _reduce_place(e: Emission, stmt: ins.Reduce) -> None:
     """The first place of the greatest or least element along an axis."""
     x, out, axis, dtype = stmt.x, stmt.out, stmt.axis, stmt.x.type.dtype
-    made = e.buffer(out.name or "place", I32, out.type.shape)
+    buffer = e.buffer(out.name or "place", I32, out.type.shape)
     shape = x.type.shape
     lanes = 1 if axis == len(shape) - 1 else chunk(e, x, shape[-1])
     kind, places = e.type(dtype, lanes), vector(lanes, "i32")
@@ -135,34 +135,34 @@ def _reduce_place(e: Emission, stmt: ins.Reduce) -> None:
             best, where = (c.inner for c in loop.carried)
             here = list(at)
             here[axis] = e.out.at(loop) + 1
-            found = e.pull(x, tuple(here), lanes)
+            candidate = e.pull(x, tuple(here), lanes)
             number = e.out.op(
                 f"arith.index_cast {e.out.index(here[axis])} : index to i32", "number"
             )
             if dtype.is_float:  # the first NaN takes over and stays
                 bits = vector(lanes, "i1")
                 word = "ugt" if stmt.op == "argmax" else "ult"
-                better = e.out.op(f"arith.cmpf {word}, {found}, {best} : {kind}", "beyond")
+                better = e.out.op(f"arith.cmpf {word}, {candidate}, {best} : {kind}", "beyond")
                 known = e.out.op(f"arith.cmpf ord, {best}, {best} : {kind}", "known")
                 better = e.out.op(f"arith.andi {better}, {known} : {bits}", "better")
             else:
-                better = compare(e, _PLACES[stmt.op], found, best, dtype, kind)
+                better = compare(e, _PLACES[stmt.op], candidate, best, dtype, kind)
             number = splat(e, number, "i32", lanes)
             loop.yielded += [
-                e.out.op(f"arith.select {better}, {found}, {best} : {flags}{kind}", "best"),
+                e.out.op(f"arith.select {better}, {candidate}, {best} : {flags}{kind}", "best"),
                 e.out.op(f"arith.select {better}, {number}, {where} : {flags}{places}", "place"),
             ]
         kept = [i for n, i in enumerate(at) if n != axis]
         if len(out.type.shape) == len(shape):
             kept.insert(axis, Index())
-        e.store(loop.results[1], made, tuple(kept), lanes)
-    e.held[out] = made
+        e.store(loop.results[1], buffer, tuple(kept), lanes)
+    e.held[out] = buffer
 
 
 def scan(e: Emission, stmt: ins.Scan) -> None:
     """Prefix sums along an axis into a buffer; bf16 is summed in f32."""
     x, out, axis = stmt.x, stmt.out, stmt.axis
-    made = e.buffer(out.name or "sums", out.type.dtype, out.type.shape)
+    buffer = e.buffer(out.name or "sums", out.type.dtype, out.type.shape)
     shape, dtype = x.type.shape, x.type.dtype
     wide = _wide(out.type.dtype)
     lanes = 1 if axis == len(shape) - 1 else chunk(e, x, shape[-1])
@@ -171,8 +171,10 @@ def scan(e: Emission, stmt: ins.Scan) -> None:
         at = _lines(e, loops, shape, axis, lanes)
         with e.loop(shape[axis], ((e.out.constant(0, kind), kind),), "k") as loop:
             at[axis] = e.out.at(loop)
-            found = converted(e, stmt, e.pull(x, tuple(at), lanes), dtype, wide, lanes)
-            total = binary(e, stmt, "add", loop.carried[0].inner, found, wide, lanes)
+            number = converted(e, stmt, e.pull(x, tuple(at), lanes), dtype, wide, lanes)
+            total = binary(e, stmt, "add", loop.carried[0].inner, number, wide, lanes)
             loop.yielded.append(total)
-            e.store(converted(e, stmt, total, wide, out.type.dtype, lanes), made, tuple(at), lanes)
-    e.held[out] = made
+            e.store(
+                converted(e, stmt, total, wide, out.type.dtype, lanes), buffer, tuple(at), lanes
+            )
+    e.held[out] = buffer

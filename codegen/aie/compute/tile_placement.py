@@ -125,14 +125,14 @@ def _is_heavy(stmt: Stmt) -> bool:
 
 def _roots(readers: Iterable[Stmt], roots: Mapping[Value, set[int]], kept: set[Value]) -> set[int]:
     """The loops that compute a tile: those of the statements which put something into memory."""
-    found: set[int] = set()
+    loops: set[int] = set()
     for stmt in readers:
         out = tile_of(stmt)
         if isinstance(stmt, _VIRTUAL) and out is not None and out not in kept:
-            found |= roots[out]
+            loops |= roots[out]
         else:
-            found.add(id(stmt))
-    return found
+            loops.add(id(stmt))
+    return loops
 
 
 # What is changed in place

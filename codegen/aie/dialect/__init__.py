@@ -58,12 +58,12 @@ _VECTOR = Dialect(
 
 def context() -> Context:
     """A context with the dialects of emitted modules."""
-    made = Context()
+    known = Context()
     for dialect in (builtin.Builtin, func.Func, scf.Scf, math.Math, memref.MemRef):
-        made.load_dialect(dialect)
+        known.load_dialect(dialect)
     for dialect in (_ARITH, _VECTOR, AIE, AIEX):
-        made.load_dialect(dialect)
-    return made
+        known.load_dialect(dialect)
+    return known
 
 
 def parse_module(text: str) -> ModuleOp:

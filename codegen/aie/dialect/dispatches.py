@@ -41,9 +41,9 @@ class ConfigureOp(IRDLOperation):
 
     def verify_(self) -> None:
         """The device is one of the module's, of the same kind, and another; it is run."""
-        own, found = device_of(self), self.target
-        if found is own or found.device != own.device:
-            raise VerifyException(f"@{found.sym_name} is not another device of the same kind")
+        own, device = device_of(self), self.target
+        if device is own or device.device != own.device:
+            raise VerifyException(f"@{device.sym_name} is not another device of the same kind")
         if not isinstance(self.parent_op(), RuntimeSequenceOp):
             raise VerifyException("the array is configured in a sequence")
         if any(not isinstance(op, RunOp) for op in self.body.block.ops):

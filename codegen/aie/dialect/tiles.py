@@ -60,8 +60,8 @@ class DeviceOp(IRDLOperation):
 
 
 def _symbol(parser: Parser) -> dict[str, StringAttr]:
-    found = parser.parse_optional_symbol_name()
-    return {} if found is None else {"sym_name": found}
+    symbol = parser.parse_optional_symbol_name()
+    return {} if symbol is None else {"sym_name": symbol}
 
 
 @irdl_op_definition

@@ -32,15 +32,15 @@ class Transfer:
 
 def coalesce(dims: Dims) -> Dims:
     """Loops of one step left out, those that run on into the next joined with it."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for size, stride in dims:
         if size == 1:
             continue
-        if found and found[-1][1] == size * stride:
-            found[-1] = (found[-1][0] * size, stride)
+        if joined and joined[-1][1] == size * stride:
+            joined[-1] = (joined[-1][0] * size, stride)
         else:
-            found.append((size, stride))
-    return tuple(found) or ((1, 1),)
+            joined.append((size, stride))
+    return tuple(joined) or ((1, 1),)
 
 
 def nested(offsets: Numbers, most: int) -> Dims | None:
@@ -118,7 +118,7 @@ def task_dims(offsets: Numbers, tile: Dims, width: int, array: TileArray) -> Dim
 
 def _split(dims: Dims, width: int, array: TileArray) -> Dims | None:
     """Loops of more steps than the machine counts become two."""
-    found: list[tuple[int, int]] = []
+    loops: list[tuple[int, int]] = []
     linear = len(dims) == 1 and dims[0][1] == 1
     if linear:
         return dims  # a descriptor without loops has a length alone
@@ -128,15 +128,15 @@ def _split(dims: Dims, width: int, array: TileArray) -> Dims | None:
         if number == 0 and len(dims) == LOOPS:
             limit = array.iterations if stride else array.repeats
         if size * unit // 4 <= limit:
-            found.append((size, stride))
+            loops.append((size, stride))
             continue
         # The steps of the outer loop must fit in its field as well.
         most = min(array.shim.wrap * 4 // unit, array.shim.step * 4 // (stride * width or 1))
         inner = _divisor(size, most, 4 // math.gcd(4, unit))
         if inner is None:
             return None
-        found += [(size // inner, stride * inner), (inner, stride)]
-    return tuple(found) if len(found) <= LOOPS else None
+        loops += [(size // inner, stride * inner), (inner, stride)]
+    return tuple(loops) if len(loops) <= LOOPS else None
 
 
 def _divisor(size: int, most: int, multiple: int) -> int | None:

@@ -83,7 +83,7 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
         pairs = zip(kernel.tensors, given_tensors, strict=True)
         codes = frozenset(m for m, a in pairs if are_bytes(m) and a not in rows)
         text = print_program(kernel) + repr(sorted(m.name for m in codes))
-        made = known.setdefault(text, as_arrays(kernel, codes))
+        over_arrays = known.setdefault(text, as_arrays(kernel, codes))
         args: list[Memory | ex.Expr] = [rows.get(a, a) for a in given_tensors]
         if given:
             own = scalar_words(given.items())
@@ -92,7 +92,7 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
                 words[repr(own)] = Memory(name, I32, (ex.index(len(given)),), Role.IN)
                 texts[words[repr(own)]] = own
             args.append(words[repr(own)])
-        calls.append(Call(made, tuple(args), call.loc))
+        calls.append(Call(over_arrays, tuple(args), call.loc))
     tensors = [rows.get(m, m) for m in program.params if isinstance(m, Memory)]
     params = (*tensors, *words.values())
     return dataclasses.replace(program, params=params, calls=tuple(calls)), texts

@@ -30,20 +30,20 @@ class Blocking:
 
 def find_blocking(kernel: Kernel, target: Target, streams: Sequence[Stream]) -> Blocking:
     """The blocks of a kernel's tiles; those of streams are set."""
-    found = Blocking()
+    blocking = Blocking()
     for stmt in walk(kernel.body):
         if isinstance(stmt, ins.Dot) and (atom := _atom(stmt, target)) is not None:
-            found.atoms[stmt] = atom
-            found.blocks[stmt.out] = (atom.m, atom.n)
-    _hand_on(kernel, found.blocks)
+            blocking.atoms[stmt] = atom
+            blocking.blocks[stmt.out] = (atom.m, atom.n)
+    _hand_on(kernel, blocking.blocks)
     defined, readers = definitions(kernel.body), users(kernel.body)
     for stream in streams:
         if len(stream.parts) == 1:
             (access,) = stream.parts
-            blocks = _stream_blocks(access, found, defined, readers)
+            blocks = _stream_blocks(access, blocking, defined, readers)
             if blocks is not None and _is_legal(stream, access, blocks):
                 stream.blocks = blocks
-    return found
+    return blocking
 
 
 def _atom(stmt: ins.Dot, target: Target) -> Atom | None:

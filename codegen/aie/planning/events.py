@@ -142,12 +142,12 @@ def scope_runs(kernel: Kernel, scope: Scope, share: Share = Share()) -> int:
 
 def axis_values(kernel: Kernel, herd: Herd, row: int, column: int) -> list[Numbers]:
     """The values that a core's grid variables take, axis by axis."""
-    found = []
+    values = []
     for number, axis in enumerate(kernel.grid):
         factor, digit = herd.factors[number], herd.digit(number, row, column)
         turns = np.arange(herd.steps[number]) * factor + digit
-        found.append(evaluate(axis.start, {}) + turns * evaluate(axis.step, {}))
-    return found
+        values.append(evaluate(axis.start, {}) + turns * evaluate(axis.step, {}))
+    return values
 
 
 def _starts(stream: Stream, times: _Times) -> list[Numbers]:
@@ -176,11 +176,11 @@ def tensors(
         for a, f, s in zip(kernel.grid, herd.factors, herd.steps, strict=True)
     ]
     own = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
-    found = {p: list(shape) for p, shape in own.items()}
+    extents = {p: list(shape) for p, shape in own.items()}
     origins = {p: [0] * len(shape) for p, shape in own.items()}
     for p, other in (least or {}).items():
         origins[p] = list(other.origin)
-        found[p] = [n - o for n, o in zip(other.shape, other.origin, strict=True)]
+        extents[p] = [n - o for n, o in zip(other.shape, other.origin, strict=True)]
     needed = {p: shape[0] if shape else 0 for p, shape in own.items()}
     ends: list[tuple[Memory, list[int], tuple[int, ...]]] = []
     for stream in streams:
@@ -194,13 +194,13 @@ def tensors(
                 origins[stream.memory][axis], -int(start.min(initial=0))
             )
             end = int(start.max(initial=0)) + size
-            found[stream.memory][axis] = max(found[stream.memory][axis], end)
+            extents[stream.memory][axis] = max(extents[stream.memory][axis], end)
             if axis == 0:
                 needed[stream.memory] = max(needed[stream.memory], end)
         if stream.asked is not None:
             last = [int(start.max(initial=0)) for start in starts]
             ends.append((stream.memory, last, stream.sizes))
-    for memory, shape in found.items():
+    for memory, shape in extents.items():
         unit = WORD // math.gcd(WORD, bytes_of(memory.dtype))
         if shape:
             origins[memory][-1] = -(-origins[memory][-1] // unit) * unit
@@ -208,12 +208,12 @@ def tensors(
         for axis, origin in enumerate(origins[memory]):
             shape[axis] += origin
     for memory, last, sizes in ends:
-        shape = found[memory]
+        shape = extents[memory]
         strides = Tensor(memory, tuple(shape), ()).strides
         first = zip(last, origins[memory], sizes, strides, strict=True)
         most = 1 + sum((a + o + n - 1) * s for a, o, n, s in first)
         shape[0] = max(shape[0], -(-most // strides[0]))
-    return {m: Tensor(m, tuple(n), tuple(origins[m]), needed[m]) for m, n in found.items()}
+    return {m: Tensor(m, tuple(n), tuple(origins[m]), needed[m]) for m, n in extents.items()}
 
 
 def _widen(stream: Stream, start: Numbers, extent: int) -> None:

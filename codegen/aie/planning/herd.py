@@ -50,12 +50,12 @@ class Herd:
     @cached_property
     def factors(self) -> tuple[int, ...]:
         """Per axis, how many cores share its turns."""
-        found = [1] * len(self.counts)
+        cores = [1] * len(self.counts)
         if self.row_axis is not None:
-            found[self.row_axis] *= self.rows
+            cores[self.row_axis] *= self.rows
         if self.column_axis is not None:
-            found[self.column_axis] *= self.columns
-        return tuple(found)
+            cores[self.column_axis] *= self.columns
+        return tuple(cores)
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
@@ -98,17 +98,17 @@ class Herd:
             return distinct if self.spread(stream)[1] else (0,) * self.columns
         keys = []
         for column in distinct:
-            found = self._atoms(stream, axis, column)
-            if found is None:
+            atoms = self._atoms(stream, axis, column)
+            if atoms is None:
                 return distinct
-            keys.append(found)
+            keys.append(atoms)
         return tuple(keys.index(key) for key in keys)
 
     def _atoms(self, stream: Stream, axis: int, column: int) -> bytes | None:
         """What a stream's expressions make of a column's turns; None where more bears on it."""
         turns = np.arange(self.steps[axis]) * self.columns + column
         values = {self.axes[axis]: self._value(axis, turns)}
-        found = b""
+        seen = b""
         for expr in stream.expressions:
             for atom in linear(expr).terms:
                 variables = free_vars(atom)
@@ -116,10 +116,10 @@ class Herd:
                     if atom is self.axes[axis] or variables != {self.axes[axis]}:
                         return None
                     try:
-                        found += np.broadcast_to(evaluate(atom, values), turns.shape).tobytes()
+                        seen += np.broadcast_to(evaluate(atom, values), turns.shape).tobytes()
                     except Unknown:
                         return None
-        return found
+        return seen
 
     def members(self, stream: Stream) -> range:
         """The rows whose cores have objects of a stream: after a cascade only the last goes on."""
@@ -156,10 +156,10 @@ class Herd:
         values = {self.axes[axis]: self._value(axis, turns)}
         place = -1 if along_rows or len(cores) == 1 else -2
         try:
-            found = [np.broadcast_to(evaluate(a, values), turns.shape) for a in own]
+            terms = [np.broadcast_to(evaluate(a, values), turns.shape) for a in own]
         except Unknown:  # a scalar of the launch is in it: whoever lists the offsets says so
             return True
-        return any((np.diff(f, axis=place) != 0).any() for f in found)
+        return any((np.diff(f, axis=place) != 0).any() for f in terms)
 
     def _value(self, axis: int, turns: Numbers) -> Numbers:
         """The value of an axis' variable in turns of it."""

@@ -48,14 +48,14 @@ def schedule(plan: Plan) -> None:
     for length in _lengths(turns):
         parts = [range(at, min(at + length, turns)) for at in range(0, turns, length)]
         limit = plan.array.queue if len(parts) == 1 else plan.array.queue // 2
-        found = _phases(plan, channels, parts, limit)
-        if found is not None:
-            plan.phases = found
+        phases = _phases(plan, channels, parts, limit)
+        if phases is not None:
+            plan.phases = phases
             return
-    found = _cut_within_turns(plan, channels)
-    if found is None:
+    phases = _cut_within_turns(plan, channels)
+    if phases is None:
         raise _too_many(plan, channels)
-    plan.phases = found
+    plan.phases = phases
 
 
 def _cut_within_turns(plan: Plan, channels: list[_Channel]) -> list[list[Task]] | None:
@@ -75,9 +75,9 @@ def _cut_within_turns(plan: Plan, channels: list[_Channel]) -> list[list[Task]] 
         while tried != length:
             tried = length
             chosen = [(t >= at) & (t < at + length) for t in times]
-            found = _phase(plan, channels, chosen, limit, half, parts=2)
-            if found is not None:
-                best = found, length
+            cut = _phase(plan, channels, chosen, limit, half, parts=2)
+            if cut is not None:
+                best = cut, length
                 length = min(2 * length, end - at)
             elif best is None and length > 1:
                 length //= 2
@@ -113,16 +113,16 @@ def _channel(plan: Plan, fifo: Fifo) -> _Channel:
     # At one time a core acquires the objects of outer scopes first.
     outermost = sorted(fifo.streams, key=lambda s: (len(s.scope.chain), s.number))
     for place, stream in enumerate(outermost):
-        found = [wanted(plan, fifo, stream, part) for part in range(len(fifo.parts))]
-        if any(len(f.turns) != len(found[0].turns) for f in found):
+        moved = [wanted(plan, fifo, stream, part) for part in range(len(fifo.parts))]
+        if any(len(f.turns) != len(moved[0].turns) for f in moved):
             first = next(iter(stream.parts))
             raise refuse_access(
                 first.stmt, "is in a loop whose length the turns of a column differ in"
             )
-        turns.append(np.stack([f.turns for f in found], 1))
-        offsets.append(np.stack([f.offsets for f in found], 1))
+        turns.append(np.stack([f.turns for f in moved], 1))
+        offsets.append(np.stack([f.offsets for f in moved], 1))
         numbers.append(np.full(turns[-1].shape, _first_alike(fifo, stream)))
-        keys.append((found[0].turns, *found[0].keys, place))
+        keys.append((moved[0].turns, *moved[0].keys, place))
     columns = _columns(keys)
     order = np.lexsort(columns.T[::-1])
     every = [np.concatenate(part)[order].reshape(-1) for part in (turns, numbers, offsets)]
@@ -183,15 +183,15 @@ def _phase(
     phase: list[Task] = []
     most = plan.array.shim.descriptors // parts
     for channel, objects in zip(channels, chosen, strict=True):
-        found = list(islice(_tasks(plan, channel, objects), limit + 1))
+        tasks = list(islice(_tasks(plan, channel, objects), limit + 1))
         shim = channel.fifo.ends(_HOST)
         assert shim is not None
-        if len(found) > limit or used[shim[0]] + len(found) > most:
+        if len(tasks) > limit or used[shim[0]] + len(tasks) > most:
             return None
-        for at, (tensor, transfer) in enumerate(found):
+        for at, (tensor, transfer) in enumerate(tasks):
             descriptor = used[shim[0]] + half * most
             used[shim[0]] += 1
-            phase.append(Task(channel.fifo, tensor, transfer, descriptor, at == len(found) - 1))
+            phase.append(Task(channel.fifo, tensor, transfer, descriptor, at == len(tasks) - 1))
     return phase
 
 

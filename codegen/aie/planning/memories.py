@@ -52,12 +52,12 @@ def core_bytes(plan: Plan, tile: Tile, program: CoreProgram) -> int:
 
 def parts_of(plan: Plan, tile: Tile, program: CoreProgram) -> list[tuple[str, int]]:
     """What a core's memory holds, by the names of tensors and tiles."""
-    found: Counter[str] = Counter()
+    bytes_by_name: Counter[str] = Counter()
     for fifo in ending(plan, tile):
-        found[fifo.streams[0].memory.name] += fifo.depth * fifo.bytes
+        bytes_by_name[fifo.streams[0].memory.name] += fifo.depth * fifo.bytes
     for name, count, dtype in program.buffers:
-        found[name.split("_")[0]] += count * bytes_of(dtype)
-    return found.most_common()
+        bytes_by_name[name.split("_")[0]] += count * bytes_of(dtype)
+    return bytes_by_name.most_common()
 
 
 def memory_tile_bytes(plan: Plan, tile: Tile, *, doubled: bool = False) -> int:

@@ -31,14 +31,14 @@ def hold_panels(plan: Plan) -> None:
 def wanted(plan: Plan, fifo: Fifo, stream: Stream, part: int) -> Events:
     """The objects of a stream that the host moves for one of a FIFO's cores: each panel's once."""
     tensor = next(t for t in plan.tensors if t.memory is stream.memory)
-    found = events(plan.kernel, stream, plan.herd, tensor, *fifo.parts[part])
+    moved = events(plan.kernel, stream, plan.herd, tensor, *fifo.parts[part])
     if fifo.repeat == 1:
-        return found
-    count = len(found.turns) // plan.herd.turns
-    first = (found.turns % fifo.repeat == 0).nonzero()[0]
+        return moved
+    count = len(moved.turns) // plan.herd.turns
+    first = (moved.turns % fifo.repeat == 0).nonzero()[0]
     assert len(first) == count * (plan.herd.turns // fifo.repeat), "turns have as many objects each"
     # A panel is wanted whole when its first object is: no loop around it tells them apart.
-    return Events(found.turns[first], found.offsets[first], ())
+    return Events(moved.turns[first], moved.offsets[first], ())
 
 
 def _is_plain(link: Link) -> bool:
@@ -67,11 +67,11 @@ def _hold(plan: Plan, link: Link) -> None:
     """Make the objects of a link's first FIFO panels, where turns read alike and a panel fits."""
     (outer,), (inner,) = link.inputs, link.outputs
     (stream,), turns = outer.streams, plan.herd.turns
-    found = wanted(plan, outer, stream, 0)
-    count = len(found.turns) // turns
-    if count == 0 or count * turns != len(found.turns):
+    moved = wanted(plan, outer, stream, 0)
+    count = len(moved.turns) // turns
+    if count == 0 or count * turns != len(moved.turns):
         return
-    times = _alike(found.offsets.reshape(turns, count))
+    times = _alike(moved.offsets.reshape(turns, count))
     room = plan.array.memory.memory - memory_tile_bytes(plan, inner.producer, doubled=True)
     spared = turns // times * (times - 1)
     if times == 1 or spared < _WORTH or (count - 2) * outer.bytes > room:

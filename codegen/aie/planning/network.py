@@ -182,7 +182,7 @@ def _blocked(stream: Stream, fifo: Fifo) -> tuple[tuple[int, int], ...]:
 
 def _alike(columns: list[tuple[int, ...]]) -> list[list[int]]:
     """Columns of cores that want the same of every stream, by their numbers for each stream."""
-    found: dict[tuple[int, ...], list[int]] = {}
+    alike: dict[tuple[int, ...], list[int]] = {}
     for number, key in enumerate(zip(*columns, strict=True)):
-        found.setdefault(key, []).append(number)
-    return list(found.values())
+        alike.setdefault(key, []).append(number)
+    return list(alike.values())

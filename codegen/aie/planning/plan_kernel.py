@@ -112,7 +112,7 @@ class _Option:
 def _options(kernel: Kernel, target: Target, scopes: Scopes) -> list[_Option]:
     """The ways to share channels that keep one rule or another; DSL0552 where there is none."""
     array = array_of(target)
-    found: dict[frozenset[tuple[str, ...]], _Option] = {}
+    options: dict[frozenset[tuple[str, ...]], _Option] = {}
     for order in ORDERS:
         streams = find_streams(scopes)
         blocking = find_blocking(kernel, target, streams)
@@ -121,8 +121,8 @@ def _options(kernel: Kernel, target: Target, scopes: Scopes) -> list[_Option]:
         _check_channels(groups, array)
         fit(groups)
         option = _Option(groups, blocking)
-        found.setdefault(option.names, option)
-    return list(found.values())
+        options.setdefault(option.names, option)
+    return list(options.values())
 
 
 def _candidates(

@@ -68,12 +68,12 @@ class Scaling:
             return True
         if value not in self._depends:
             stmt = self.defined.get(value)
-            found = False
+            result = False
             if stmt is not None and not isinstance(stmt, ins.For | ins.While | ins.If):
-                found = any(self.depends(x) for x in operands(stmt))
+                result = any(self.depends(x) for x in operands(stmt))
             elif stmt is not None:
-                found = True  # nested loops and branches are not looked into
-            self._depends[value] = found
+                result = True  # nested loops and branches are not looked into
+            self._depends[value] = result
         return self._depends[value]
 
     def ratio(self, value: Value) -> Rate | None:
@@ -258,8 +258,8 @@ def _reshaped(stmt: Stmt, axes: Axes) -> Axes | None:
 
 
 def _sum(a: Polynomial, b: Polynomial) -> Polynomial:
-    found = {k: a.get(k, 0.0) + b.get(k, 0.0) for k in {*a, *b}}
-    return {k: v for k, v in found.items() if v}
+    total = {k: a.get(k, 0.0) + b.get(k, 0.0) for k in {*a, *b}}
+    return {k: v for k, v in total.items() if v}
 
 
 def _scale(a: Polynomial, by: float) -> Polynomial:
@@ -267,9 +267,9 @@ def _scale(a: Polynomial, by: float) -> Polynomial:
 
 
 def _product(a: Polynomial, b: Polynomial) -> Polynomial:
-    found: Polynomial = {}
+    product: Polynomial = {}
     for x, p in a.items():
         for y, q in b.items():
             key = tuple(sorted((*x, *y)))
-            found[key] = found.get(key, 0.0) + p * q
-    return {k: v for k, v in found.items() if v}
+            product[key] = product.get(key, 0.0) + p * q
+    return {k: v for k, v in product.items() if v}

@@ -31,8 +31,8 @@ def _path(source: Tile, target: Tile) -> Iterator[Port]:
 
 def ports(plan: Plan) -> dict[Port, list[Fifo]]:
     """The FIFOs that pass each port."""
-    found: dict[Port, list[Fifo]] = {}
+    by_port: dict[Port, list[Fifo]] = {}
     for fifo in plan.fifos:
         for port in route(fifo):
-            found.setdefault(port, []).append(fifo)
-    return found
+            by_port.setdefault(port, []).append(fifo)
+    return by_port

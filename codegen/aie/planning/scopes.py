@@ -101,9 +101,9 @@ def find_scopes(kernel: Kernel) -> Scopes:
     turn = Scope()
     for number, axis in enumerate(kernel.grid):
         turn = Scope(turn, axis.var, axis.start, axis.stop, axis.step, axis=number)
-    found = Scopes(turn)
-    _walk(kernel.body, turn, {}, found, None)
-    return found
+    scopes = Scopes(turn)
+    _walk(kernel.body, turn, {}, scopes, None)
+    return scopes
 
 
 def _walk(

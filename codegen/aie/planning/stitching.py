@@ -51,13 +51,13 @@ class Stitched:
     @property
     def configurations(self) -> list[list[Run]]:
         """The runs, those of one launch that follow one another together."""
-        found: list[list[Run]] = []
+        groups: list[list[Run]] = []
         for run in self.runs:
-            if found and found[-1][0].launch is run.launch:
-                found[-1].append(run)
+            if groups and groups[-1][0].launch is run.launch:
+                groups[-1].append(run)
             else:
-                found.append([run])
-        return found
+                groups.append([run])
+        return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,15 @@ def _grow(
     lying: dict[Memory, Tensor],
 ) -> bool:
     """Widen the program's tensors to what every plan has; whether a plan has less than that now."""
-    own = {(k, t.memory): t for k, made in planned.items() for t in made.plan.tensors}
+    own = {
+        (k, t.memory): t
+        for k, planned_kernel in planned.items()
+        for t in planned_kernel.plan.tensors
+    }
     taken = [(k, p, g) for n, p, g in _pairs(program, kernels) if (k := kernels[n], p) in own]
     for kernel, param, given in taken:
-        found = dataclasses.replace(own[kernel, param], memory=given)
-        lying[given] = lying.get(given, found).joined(found)
+        own_tensor = dataclasses.replace(own[kernel, param], memory=given)
+        lying[given] = lying.get(given, own_tensor).joined(own_tensor)
     return any(
         (own[k, p].shape, own[k, p].origin) != (lying[g].shape, lying[g].origin)
         for k, p, g in taken
@@ -155,12 +159,12 @@ def _stitched(
     tensors = {m: lying[m] for m in memories if m in lying}
     launches: dict[Kernel, Launch] = {}
     taken = {ascii_name(program.name)}
-    for kernel, made in planned.items():
+    for kernel, planned_kernel in planned.items():
         name, count = ascii_name(kernel.name), 1
         while name in taken:
             name, count = f"{ascii_name(kernel.name)}_{count}", count + 1
         taken.add(name)
-        launches[kernel] = Launch(name, made)
+        launches[kernel] = Launch(name, planned_kernel)
     given: list[dict[Memory, Memory]] = [{} for _ in kernels]
     for number, param, argument in _pairs(program, kernels):
         given[number][param] = argument

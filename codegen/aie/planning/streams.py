@@ -119,25 +119,25 @@ class Stream:
 
 def find_streams(scopes: Scopes) -> list[Stream]:
     """The streams of a kernel, in the order of their first accesses."""
-    found: list[Stream] = []
+    streams: list[Stream] = []
     for access in scopes.accesses:
         same = (
             s
-            for s in found
+            for s in streams
             if s.memory is access.region.memory
             and s.output == access.is_store
             and s.scope is access.scope
         )
         if not any(_joined(stream, access) for stream in same):
-            found.append(_stream(access))
+            streams.append(_stream(access))
     _check_order(scopes.accesses)
     counts: dict[str, int] = {}
-    for stream in found:
+    for stream in streams:
         own = ascii_name(stream.memory.name)
         stem = f"{own}_out" if stream.output else own
         counts[stem] = counts.get(stem, 0) + 1
         stream.name = stem if counts[stem] == 1 else f"{stem}_{counts[stem]}"
-    return found
+    return streams
 
 
 def _stream(access: Access) -> Stream:

@@ -110,16 +110,16 @@ class Builder:
             if form in known:
                 return known[form]
         if form.constant:
-            made = self._binary("addi", self.index(Index(form.terms)), form.constant)
+            total = self._binary("addi", self.index(Index(form.terms)), form.constant)
         elif len(form.terms) == 1:
             (name, factor) = form.terms[0]
-            made = self._binary("muli", name, factor)
+            total = self._binary("muli", name, factor)
         else:
             *head, last = form.terms
             left, right = self.index(Index(tuple(head))), self.index(Index((last,)))
-            made = self.op(f"arith.addi {left}, {right} : index", "at")
-        self._sums[-1][form] = made
-        return made
+            total = self.op(f"arith.addi {left}, {right} : index", "at")
+        self._sums[-1][form] = total
+        return total
 
     def _binary(self, op: str, x: str, value: int) -> str:
         return self.op(f"arith.{op} {x}, {self.constant(value, 'index')} : index", "at")

@@ -34,22 +34,24 @@ def print_descriptors(planned: Planned, device: str) -> str:
 def descriptor_lines(planned: Planned, sequence: str = "") -> Iterator[str]:
     """What a kernel's device holds; `sequence` is the symbol of its sequence, with the @."""
     plan = planned.plan
-    made = make_explicit(plan)
-    tiles = sorted({c.tile for c in made.channels} | set(plan.cores), key=lambda t: (t[1], t[0]))
+    explicit = make_explicit(plan)
+    tiles = sorted(
+        {c.tile for c in explicit.channels} | set(plan.cores), key=lambda t: (t[1], t[0])
+    )
     yield from (f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in tiles)
-    for buffer in (*made.buffers, *made.turns):
+    for buffer in (*explicit.buffers, *explicit.turns):
         own = f'{{sym_name = "{buffer.name}"}} : {memref(buffer.count, buffer.dtype)}'
         yield f"    %{buffer.name} = aie.buffer({tile_name(buffer.tile)}) {own}"
-    for lock in made.locks:
+    for lock in explicit.locks:
         options = f'{{init = {lock.value} : i32, sym_name = "{lock.name}"}}'
         yield f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}"
-    yield from _flows(made)
+    yield from _flows(explicit)
     yield from cascade_lines(plan)
     for tile in plan.cores:
-        yield from core_lines(tile, _program(planned, made, tile), plan.array.stack)
+        yield from core_lines(tile, _program(planned, explicit, tile), plan.array.stack)
     for tile in tiles:
         if tile[1] != _HOST:
-            yield from _dma(made, tile)
+            yield from _dma(explicit, tile)
     yield from sequence_lines(plan, sequence)
 
 

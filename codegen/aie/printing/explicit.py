@@ -96,22 +96,22 @@ class Explicit:
 
 def make_explicit(plan: Plan) -> Explicit:
     """The hardware of a plan, with channels numbered in the order of links and FIFOs."""
-    made = Explicit(plan)
+    explicit = Explicit(plan)
     sources: dict[Fifo, Channel] = {}
     targets: dict[Fifo, list[Channel]] = {f: [] for f in plan.fifos}
     linked: set[tuple[Fifo, Tile]] = set()
     for link in plan.links:
-        _link(made, link, sources, targets)
+        _link(explicit, link, sources, targets)
         tile = link.outputs[0].producer
         linked |= {(f, tile) for f in (*link.inputs, *link.outputs)}
     for fifo in plan.fifos:
         if (fifo, fifo.producer) not in linked:
-            sources[fifo] = _end(made, fifo, fifo.producer, produces=True)
+            sources[fifo] = _end(explicit, fifo, fifo.producer, produces=True)
         for tile in fifo.consumers:
             if (fifo, tile) not in linked:
-                targets[fifo].append(_end(made, fifo, tile, produces=False))
-        made.flows.append((fifo, sources[fifo], tuple(targets[fifo])))
-    return made
+                targets[fifo].append(_end(explicit, fifo, tile, produces=False))
+        explicit.flows.append((fifo, sources[fifo], tuple(targets[fifo])))
+    return explicit
 
 
 def _end(made: Explicit, fifo: Fifo, tile: Tile, *, produces: bool) -> Channel:

@@ -56,8 +56,8 @@ def tile_name(tile: Tile) -> str:
 
 
 def _tiles(plan: Plan) -> list[Tile]:
-    found = {t for f in plan.fifos for t in (f.producer, *f.consumers)} | set(plan.cores)
-    return sorted(found, key=lambda t: (t[1], t[0]))
+    tiles = {t for f in plan.fifos for t in (f.producer, *f.consumers)} | set(plan.cores)
+    return sorted(tiles, key=lambda t: (t[1], t[0]))
 
 
 def memref(count: int, dtype: DType) -> str:

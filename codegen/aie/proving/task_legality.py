@@ -138,8 +138,8 @@ def check_balance(plan: Plan) -> None:
         wanted = 0
         for stream in fifo.streams:
             for r, c in fifo.parts:
-                found = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
-                wanted += len(found.turns) * stream.elements
+                of_core = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
+                wanted += len(of_core.turns) * stream.elements
         wanted //= fifo.repeat
         if moved[fifo] != wanted:
             raise broken(

@@ -41,7 +41,8 @@ def print_llvm(module: Module, triple: str, tune: str) -> str:
     attributes = f'attributes #0 = {{ nounwind "no-stack-arg-probe" "tune-cpu"="{tune}"{wide} }}\n'
     marks = _WINDOWS if "windows" in triple else ""
     head = f'target triple = "{triple}"\n{marks}{shared.text()}'
-    return "\n".join([head, *functions, attributes + METADATA])
+    debug = shared.debug.text() if shared.debug else ""
+    return "\n".join([head, *functions, attributes + METADATA + debug])
 
 
 class _FunctionPrinter:
@@ -49,7 +50,7 @@ class _FunctionPrinter:
 
     def __init__(self, function: Function, module: ModuleText) -> None:
         self.function = function
-        self.f = FunctionText(module)
+        self.f = FunctionText(module, function.name)
 
     def text(self) -> str:
         f, params = self.f, []
@@ -64,7 +65,8 @@ class _FunctionPrinter:
         if not f.ended:
             f.end("ret i32 0")
         linkage = "" if self.function.exported else "internal "
-        head = f'define {linkage}i32 @"{self.function.name}"({", ".join(params)}) #0 {{'
+        debug = f" {f.debug.of_function}" if f.debug else ""
+        head = f'define {linkage}i32 @"{self.function.name}"({", ".join(params)}) #0{debug} {{'
         return "\n".join([head, "entry:", *f.entry, *f.lines, "}", ""])
 
     def body(self, stmts: Iterable[Stmt]) -> None:
@@ -73,6 +75,8 @@ class _FunctionPrinter:
 
     def statement(self, stmt: Any) -> None:
         f = self.f
+        if f.debug:
+            f.debug.at(stmt.loc)
         match stmt:
             case For():
                 self.for_(stmt)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dslc.codegen.cpu.llvm.debug_lines import DebugLines, FunctionLines
 from dslc.codegen.cpu.llvm.types import constant_text, suffix, type_text
+from dslc.codegen.line_marks import are_wanted
 from dslc.compiler.vector.types import Type
 from dslc.compiler.vector.values import Constant, Operand, Register
 
@@ -16,6 +18,7 @@ class ModuleText:
         self.is_x86 = is_x86
         self.declarations: dict[str, str] = {}
         self.tables: dict[bytes, str] = {}
+        self.debug = DebugLines() if are_wanted() else None
 
     def declare(self, name: str, result: str, parameters: Iterable[str]) -> None:
         """An intrinsic that is called."""
@@ -40,8 +43,9 @@ class ModuleText:
 class FunctionText:
     """Lines of a function. A block ends with a branch; `label` is that of the one under way."""
 
-    def __init__(self, module: ModuleText) -> None:
+    def __init__(self, module: ModuleText, name: str = "") -> None:
         self.module = module
+        self.debug = FunctionLines(module.debug, name) if module.debug else None
         self.lines: list[str] = []
         self.entry: list[str] = []  # memory of the function's own, for its first block
         self.names: dict[Register, str] = {}
@@ -66,7 +70,7 @@ class FunctionText:
 
     def end(self, branch: str) -> None:
         """The block ends."""
-        self.lines.append(f"  {branch}")
+        self.run(branch)
         self.ended = True
 
     def value(self, x: Operand) -> str:
@@ -80,12 +84,12 @@ class FunctionText:
     def emit(self, text: str) -> str:
         """An instruction and the name of its result."""
         name = self.fresh()
-        self.lines.append(f"  {name} = {text}")
+        self.run(f"{name} = {text}")
         return name
 
     def run(self, text: str) -> None:
         """An instruction without a result."""
-        self.lines.append(f"  {text}")
+        self.lines.append(f"  {text}{self.debug.suffix if self.debug else ''}")
 
     def call(self, name: str, result: str, *arguments: str, attributes: str = "") -> str:
         """The result of an intrinsic; arguments with their types, attributes between them taken off."""

@@ -13,7 +13,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dslc.codegen.chunks.at import At, row
-from dslc.codegen.cpu.nests import each, each_place
+from dslc.codegen.chunks.nests import each, each_place
 from dslc.codegen.cpu.places import Array, Live
 from dslc.codegen.cpu.products import register_tiles as tiles
 from dslc.codegen.cpu.products.panels import Columns, Rows, Source, runs_along

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At, row
-from dslc.codegen.cpu.elementwise import spread
-from dslc.codegen.cpu.nests import chunks, each, lanes_for
+from dslc.codegen.chunks.nests import each, lanes_for
+from dslc.codegen.cpu.nests import chunks
 from dslc.codegen.cpu.places import Array, Live
 from dslc.codegen.cpu.products.transposing import transposed, zipped
 from dslc.codegen.cpu.products.units import Unit
@@ -64,7 +64,7 @@ class Source:
             (*x[:k], (within + x[k]) // MX_BLOCK if inner.is_constant else 0, *x[k + 1 :])
             for x in at.lanes
         )
-        scale = spread(e, self.scale, At((*at.base[:k], block, *at.base[k + 1 :]), lanes, at.live))
+        scale = e.spread(self.scale, At((*at.base[:k], block, *at.base[k + 1 :]), lanes, at.live))
         return e.b.mul(e.b.convert(found, F32), e.b.convert(scale, F32))
 
     def _pull(self, e: Emission, at: At) -> Operand:

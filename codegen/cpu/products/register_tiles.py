@@ -8,7 +8,7 @@ from math import gcd
 from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.codegen.chunks.at import At, row
-from dslc.codegen.cpu.nests import each
+from dslc.codegen.chunks.nests import each
 from dslc.codegen.cpu.places import Array, InRegisters
 from dslc.codegen.cpu.products.panels import Columns, Rows
 from dslc.codegen.cpu.products.units import Unit

@@ -16,21 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dslc.codegen.chunks.planning import LAZY
-from dslc.codegen.chunks.summing import adds_up, is_sum
-from dslc.codegen.cpu.nests import each
+from dslc.codegen.chunks.nests import each
+from dslc.codegen.chunks.summing import Swept, sum_of
 from dslc.codegen.cpu.places import Array
 from dslc.codegen.cpu.products import register_tiles as tiles
 from dslc.codegen.cpu.products.emit_products import Job, chunk_of, every_tile, job_of, words_of
 from dslc.codegen.cpu.products.panels import Columns, Rows
 from dslc.codegen.cpu.products.register_tiles import Shape
-from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify, to_expr
 from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least, mul, sub
-from dslc.compiler.ir.rewrite import Substitution
 from dslc.compiler.vector.types import VectorType, memory_bytes
 from dslc.compiler.vector.values import Operand
 
@@ -43,43 +40,19 @@ _DEEPEST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Swept):
     """A loop of this kind, its product, and the iterations of a block."""
 
-    loop: ins.For
     job: Job
     driven: bool
     iterations: int
 
-    @property
-    def trips(self) -> ex.Expr:
-        """How many iterations the loop has."""
-        loop = self.loop
-        return simplify(cdiv(sub(loop.stop, loop.start), loop.step))
-
-    def begin_iteration(self, e: Emission, iteration: Linear) -> None:
-        """Define what the loop's body is made of, for the iteration of that number."""
-        loop = self.loop
-        here = simplify(ex.Binary("add", loop.start, mul(to_expr(iteration), loop.step), INDEX))
-        begun = Substitution(scalars={loop.var: here})
-        e.forget()
-        for stmt in begun.body(loop.body):
-            if isinstance(stmt, ins.Let):
-                begun.bind(stmt.var, stmt.value)
-            elif not isinstance(stmt, ins.Dot):
-                assert isinstance(stmt, (*LAZY, ins.View))
-                e.define(stmt.out, stmt)
-
 
 def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
     """What a loop is, if it is of this kind."""
-    dot = is_sum(loop, e.kept)
-    if dot is None or dot.out.type.rank != 2 or not adds_up(loop, dot, e.plan):
+    dot = sum_of(e, loop)
+    if dot is None:
         return None
-    for stmt in loop.body:
-        if not isinstance(stmt, ins.Dot):
-            assert isinstance(stmt, (*LAZY, ins.View))
-            e.define(stmt.out, stmt)
     driven = dot.out in e.plan.driven
     job = job_of(e, dot, twice=driven)
     trips = simplify(cdiv(sub(loop.stop, loop.start), loop.step))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
-from dslc.codegen.cpu.nests import each
+from dslc.codegen.chunks.nests import each
 from dslc.codegen.cpu.places import Live
 from dslc.codegen.cpu.products.units import Unit
 from dslc.compiler.ir import Value

@@ -69,8 +69,8 @@ def link_elf(objects: Sequence[bytes]) -> bytes:
     machine = read[0].machine
     if any(o.machine != machine for o in read):
         refuse("they are for several machines")
-    found = _definitions(read)
-    exported = [s for _, s in found.values() if s.is_visible and s.is_function]
+    defined = _definitions(read)
+    exported = [s for _, s in defined.values() if s.is_visible and s.is_function]
 
     names = _Names()
     numbers = [names.add(s.name) for s in exported]
@@ -93,13 +93,13 @@ def link_elf(objects: Sequence[bytes]) -> bytes:
     bounds = _place([[*tables, *constants.values()], [*code.values()], [dynamic]], page)
 
     places = {key: part.at for key, part in {**constants, **code}.items()}
-    at = {s.name: places[i, s.section] + s.offset for i, s in found.values()}
+    at = {s.name: places[i, s.section] + s.offset for i, s in defined.values()}
     ends = {id(p): i + 1 for i, p in enumerate([*tables, *constants.values(), *code.values()])}
     sections = {key: ends[id(p)] for key, p in {**constants, **code}.items()}
     hashes, symbols, strings = tables
     symbols.content = bytes(_SYMBOL) + b"".join(
         struct.pack(
-            "<IBBHQQ", n, 0x12, 0, sections[found[s.name][0], s.section], at[s.name], s.size
+            "<IBBHQQ", n, 0x12, 0, sections[defined[s.name][0], s.section], at[s.name], s.size
         )
         for n, s in zip(numbers, exported, strict=True)
     )
@@ -125,15 +125,15 @@ def link_elf(objects: Sequence[bytes]) -> bytes:
 
 def _definitions(objects: Sequence[ElfObject]) -> dict[str, tuple[int, Symbol]]:
     """The global symbols that are defined, with the number of their object."""
-    found: dict[str, tuple[int, Symbol]] = {}
+    defined: dict[str, tuple[int, Symbol]] = {}
     for i, o in enumerate(objects):
         for s in o.symbols:
-            if s.is_global and s.section and found.setdefault(s.name, (i, s)) != (i, s):
+            if s.is_global and s.section and defined.setdefault(s.name, (i, s)) != (i, s):
                 refuse(f"{s.name} is defined twice")
     wanted = {s.name for o in objects for s in o.symbols if s.is_global and not s.section}
-    if missing := sorted(wanted - found.keys()):
+    if missing := sorted(wanted - defined.keys()):
         refuse(f"nothing defines {', '.join(missing)}")
-    return found
+    return defined
 
 
 def _inputs(objects: Sequence[ElfObject], execute: int) -> dict[tuple[int, int], _Part]:
@@ -186,12 +186,12 @@ def _hash_table(names: Sequence[str]) -> bytes:
 
 def _hash(name: str) -> int:
     """ELF's hash of a name."""
-    found = 0
+    hash_ = 0
     for byte in name.encode():
-        found = (found << 4) + byte
-        high = found & 0xF0000000
-        found = (found ^ high >> 24) & ~high
-    return found
+        hash_ = (hash_ << 4) + byte
+        high = hash_ & 0xF0000000
+        hash_ = (hash_ ^ high >> 24) & ~high
+    return hash_
 
 
 def _file(

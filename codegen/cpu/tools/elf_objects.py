@@ -113,13 +113,13 @@ class _Reader:
         sections = {s.number: s for s in self._sections()}
         tables = [h for h in self._headers if h.kind == _SYMTAB]
         symbols = tuple(self._symbols(tables[0])) if tables else ()
-        found = tuple(
+        relocations = tuple(
             r
             for h in self._headers
             if h.kind == _RELA and h.info in sections
             for r in self._relocations(h, symbols)
         )
-        return tuple(sections.values()), symbols, found
+        return tuple(sections.values()), symbols, relocations
 
     def _read_headers(self) -> list[_Header]:
         (table,) = struct.unpack_from("<Q", self._content, 40)

@@ -13,8 +13,8 @@ from dslc.codegen.cpu.llvm.processors import triple_of
 from dslc.codegen.cpu.tools.archives import archive
 from dslc.codegen.cpu.tools.elf_library import link_elf
 from dslc.codegen.cpu.tools.macho_library import link_macho
-from dslc.codegen.symbols import with_own_symbols
-from dslc.compiler.artifact import Artifact, Json
+from dslc.codegen.symbols import with_own_symbols, with_variants
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets.cpu import Processor, processor_by_name
 
@@ -48,14 +48,7 @@ def join(artifacts: Sequence[Artifact], system: System = "linux") -> Artifact:
 
     The errors are those of `with_library`.
     """
-    own = [a if a.kind == "kernel" else with_own_symbols(a, SOURCE) for a in artifacts]
-    names = [a.target.partition(":")[2] for a in own]
-    files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
-    manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
-    made = dataclasses.replace(
-        own[0], files=files, launch={"variants": manifests}, entry=own[0].name
-    )
-    return _with(made, system)
+    return _with(with_variants(artifacts, SOURCE), system)
 
 
 def texts_of(artifact: Artifact) -> Iterator[Text]:

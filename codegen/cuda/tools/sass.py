@@ -7,6 +7,7 @@ most matrix and memory instructions.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -150,6 +151,7 @@ class Code:
         return sum(1 for i in self.instructions if i.kind == "matrix" or i.kind in _MEMORY)
 
 
+@functools.lru_cache(maxsize=64)  # those who look at a kernel ask more than once
 def disassemble(cubin: bytes) -> tuple[Code, ...]:
     """The functions of a cubin. DSL0951 without nvdisasm, DSL0954 where it cannot read the cubin."""
     printed = _run_nvdisasm(cubin)

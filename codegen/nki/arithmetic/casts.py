@@ -65,16 +65,16 @@ def _to_odd(e: Emission, x: TileValue) -> TileValue:
     some = step(
         e, "some", step(e, "some", last, x.dtype, "nl.add", 255.0), x.dtype, "nl.bitwise_and", 256
     )
-    with_last, made = e.like(x, "odd"), e.like(x, "odd")
+    with_last, odd = e.like(x, "odd"), e.like(x, "odd")
     combine(e, with_last, "nl.bitwise_or", x, some)
     cut = step(
         e, "odd", with_last, x.dtype, "nl.bitwise_and", -256 if x.dtype.is_signed else 2**32 - 256
     )
-    copy(e, made, x)
-    put(e, made, cut, compared(e, x, "nl.greater", 2.0**24))
+    copy(e, odd, x)
+    put(e, odd, cut, compared(e, x, "nl.greater", 2.0**24))
     if x.dtype.is_signed:
-        put(e, made, cut, compared(e, x, "nl.less", -(2.0**24)))
-    return made
+        put(e, odd, cut, compared(e, x, "nl.less", -(2.0**24)))
+    return odd
 
 
 def _to_tf32(e: Emission, made: TileValue, x: TileValue) -> None:
@@ -124,10 +124,10 @@ def _to_integer(e: Emission, stmt: ins.Cast, x: TileValue, there: DType) -> None
             op1="nl.minimum",
             operand1=float(greatest),
         )
-    made = e.result(stmt.out)
-    copy(e, made, kept)
+    out = e.result(stmt.out)
+    copy(e, out, kept)
     if greatest < most:
-        put(e, made, str(most), compared(e, whole, "nl.greater", float(greatest)))
+        put(e, out, str(most), compared(e, whole, "nl.greater", float(greatest)))
 
 
 def _between_integers(e: Emission, stmt: ins.Cast, x: TileValue, here: DType, there: DType) -> None:
@@ -139,8 +139,8 @@ def _between_integers(e: Emission, stmt: ins.Cast, x: TileValue, here: DType, th
     wide = widened(e, x, here if here.bits == 32 else I32)
     if not stmt.saturate:
         bits = viewed(e, wide, I32) if there.bits < 32 and wide.dtype != I32 else wide
-        found = viewed(e, bits, there) if there.bits == 32 else wrap(e, bits, there)
-        e.rename(stmt.out, found)
+        bits_there = viewed(e, bits, there) if there.bits == 32 else wrap(e, bits, there)
+        e.rename(stmt.out, bits_there)
         return
     low, high = e.like(wide, "low"), e.like(wide, "high")
     bounds = [

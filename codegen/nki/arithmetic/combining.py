@@ -91,9 +91,9 @@ def step(
     by1: float | None = None,
 ) -> TileValue:
     """A new tile by one instruction with one or two numbers."""
-    made = e.like(x, hint, dtype)
-    put_step(e, made, x, op, by, op1, by1)
-    return made
+    out = e.like(x, hint, dtype)
+    put_step(e, out, x, op, by, op1, by1)
+    return out
 
 
 def put_step(
@@ -121,16 +121,16 @@ def put_step(
 def widened(e: Emission, held: TileValue, dtype: DType) -> TileValue:
     """An integer tile in 32 bits, dense and in SBUF."""
     if held.constant is not None:
-        made = e.like(held, "number", dtype)
-        with e.filled(made) as at:
-            e.call("memset", dst=e.text(made, at), value=held.constant)
-        return made
+        number = e.like(held, "number", dtype)
+        with e.filled(number) as at:
+            e.call("memset", dst=e.text(number, at), value=held.constant)
+        return number
     held = e.in_sbuf(held)
     if held.dtype == dtype:
         return held
-    made = e.like(held, held.name, dtype)
-    copy(e, made, held)
-    return made
+    number = e.like(held, held.name, dtype)
+    copy(e, number, held)
+    return number
 
 
 def wrap(e: Emission, held: TileValue, dtype: DType) -> TileValue:
@@ -141,21 +141,21 @@ def wrap(e: Emission, held: TileValue, dtype: DType) -> TileValue:
     """
     kept, half = (1 << dtype.bits) - 1, 1 << (dtype.bits - 1)
     if not dtype.is_signed:
-        made = e.like(held, held.name, dtype)
-        copy(e, made, step(e, held.name, held, held.dtype, "nl.bitwise_and", kept))
-        return made
+        lowest = e.like(held, held.name, dtype)
+        copy(e, lowest, step(e, held.name, held, held.dtype, "nl.bitwise_and", kept))
+        return lowest
     moved = step(e, held.name, held, held.dtype, "nl.bitwise_and", kept, "nl.bitwise_xor", half)
     return step(e, held.name, moved, dtype, "nl.subtract", float(half))
 
 
 def compared(e: Emission, x: TileValue, op: str, with_: float) -> TileValue:
     """A mask of the elements for which the comparison with a number holds."""
-    made = e.like(x, "mask", BOOL)
-    with e.filled(made) as at:
+    mask = e.like(x, "mask", BOOL)
+    with e.filled(mask) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(with_)
+            "tensor_scalar", dst=e.text(mask, at), data=e.text(x, at), op0=op, operand0=repr(with_)
         )
-    return made
+    return mask
 
 
 def put(e: Emission, made: TileValue, value: TileValue | str, where: TileValue) -> None:

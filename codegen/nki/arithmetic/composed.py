@@ -27,36 +27,36 @@ class Steps:
 
     def number(self, value: float, dtype: DType) -> Value:
         """A tile of one number."""
-        made = self.tile(dtype)
-        self.e.statement(ins.Full(made, ex.Const(value, dtype)))
-        return made
+        tile = self.tile(dtype)
+        self.e.statement(ins.Full(tile, ex.Const(value, dtype)))
+        return tile
 
     def cast(self, x: Value, dtype: DType) -> Value:
         """Another type; the tile itself where it has it."""
         if x.type.dtype == dtype:
             return x
-        made = self.tile(dtype)
-        self.e.statement(ins.Cast(made, x))
-        return made
+        out = self.tile(dtype)
+        self.e.statement(ins.Cast(out, x))
+        return out
 
     def binary(self, op: str, x: Value, y: Value) -> Value:
         """x op y; comparisons give bool."""
         compares = op in ("eq", "ne", "lt", "le", "gt", "ge")
-        made = self.tile(BOOL if compares else x.type.dtype)
-        self.e.statement(ins.Binary(made, op, x, y))
-        return made
+        out = self.tile(BOOL if compares else x.type.dtype)
+        self.e.statement(ins.Binary(out, op, x, y))
+        return out
 
     def unary(self, op: str, x: Value) -> Value:
         """op(x)."""
-        made = self.tile(x.type.dtype)
-        self.e.statement(ins.Unary(made, op, x))
-        return made
+        out = self.tile(x.type.dtype)
+        self.e.statement(ins.Unary(out, op, x))
+        return out
 
     def where(self, condition: Value, x: Value, y: Value) -> Value:
         """x where the condition holds, else y."""
-        made = self.tile(x.type.dtype)
-        self.e.statement(ins.Where(made, condition, x, y))
-        return made
+        out = self.tile(x.type.dtype)
+        self.e.statement(ins.Where(out, condition, x, y))
+        return out
 
 
 def unsigned_quotient(e: Emission, stmt: ins.Binary) -> None:
@@ -74,10 +74,10 @@ def unsigned_quotient(e: Emission, stmt: ins.Binary) -> None:
     rest = s.binary("sub", x, s.binary("mul", quotient, y))
     more = s.binary("ge", rest, y)
     if stmt.op == "floordiv":
-        found = s.where(more, s.binary("add", quotient, one), quotient)
+        whole = s.where(more, s.binary("add", quotient, one), quotient)
     else:
-        found = s.where(more, s.binary("sub", rest, y), rest)
-    _give(e, stmt.out, found)
+        whole = s.where(more, s.binary("sub", rest, y), rest)
+    _give(e, stmt.out, whole)
 
 
 def unless_zero(e: Emission, stmt: ins.Binary, divided: Value) -> None:
@@ -134,10 +134,10 @@ def float_quotient(e: Emission, stmt: ins.Binary) -> None:
     rest = s.where(s.binary("eq", quotient, zero), x, rest)
     opposite = s.binary("lt", s.binary("mul", _sign(s, rest), _sign(s, y)), zero)
     if stmt.op == "floordiv":
-        found = s.where(opposite, s.binary("sub", quotient, one), quotient)
+        whole = s.where(opposite, s.binary("sub", quotient, one), quotient)
     else:
-        found = s.where(opposite, s.binary("add", rest, y), rest)
-    _give(e, stmt.out, s.cast(found, dtype))
+        whole = s.where(opposite, s.binary("add", rest, y), rest)
+    _give(e, stmt.out, s.cast(whole, dtype))
 
 
 def _sign(s: Steps, x: Value) -> Value:

@@ -30,11 +30,11 @@ def divide(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     quotient, rest = _nearest(e, a, b, _ROUNDS if dtype.bits == 32 else 1)
     beyond = _beyond(e, rest, b)
     if stmt.op == "floordiv":
-        found = _exact(e, "quotient", "nl.subtract", quotient, beyond)
+        whole = _exact(e, "quotient", "nl.subtract", quotient, beyond)
     else:
         back = _exact(e, "back", "nl.multiply", beyond, b)
-        found = _exact(e, "rest", "nl.add", rest, back)
-    e.rename(stmt.out, found if dtype == I32 else wrap(e, found, dtype))
+        whole = _exact(e, "rest", "nl.add", rest, back)
+    e.rename(stmt.out, whole if dtype == I32 else wrap(e, whole, dtype))
 
 
 def _nearest(e: Emission, a: TileValue, b: TileValue, rounds: int) -> tuple[TileValue, TileValue]:
@@ -65,9 +65,9 @@ def _beyond(e: Emission, rest: TileValue, b: TileValue) -> TileValue:
     combine(e, other, "nl.not_equal", signs[0], signs[1])
     _compare(e, some, "nl.not_equal", value)
     combine(e, both, "nl.multiply", other, some)
-    made = e.like(value, "beyond", I32)
-    copy(e, made, both)
-    return made
+    beyond = e.like(value, "beyond", I32)
+    copy(e, beyond, both)
+    return beyond
 
 
 def _compare(e: Emission, made: TileValue, op: str, x: TileValue) -> None:
@@ -76,20 +76,20 @@ def _compare(e: Emission, made: TileValue, op: str, x: TileValue) -> None:
 
 
 def _float(e: Emission, held: TileValue) -> TileValue:
-    made = e.like(held, "number", F32)
-    copy(e, made, held)
-    return made
+    number = e.like(held, "number", F32)
+    copy(e, number, held)
+    return number
 
 
 def _exact(e: Emission, hint: str, op: str, x: TileValue, y: TileValue) -> TileValue:
-    made = e.like(x, hint, I32)
-    with e.filled(made) as at:
+    out = e.like(x, hint, I32)
+    with e.filled(out) as at:
         e.call(
             "tensor_tensor",
-            dst=e.text(made, at),
+            dst=e.text(out, at),
             data1=e.text(x, at),
             data2=e.text(y, at),
             op=op,
             engine=_EXACT,
         )
-    return made
+    return out

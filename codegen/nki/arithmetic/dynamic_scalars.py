@@ -15,9 +15,9 @@ from dslc.compiler.passes.trainium.placement import EVERYWHERE, layout_of
 
 def dynamic_tile(e: Emission, expr: ex.Expr, like: Value) -> TileValue:
     """A tile all of whose elements are a dynamic scalar: that scalar under strides of 0."""
-    found = e.held(dynamic_scalar(e, expr))
+    scalar = e.held(dynamic_scalar(e, expr))
     shape, place = like.type.shape, e.place(like)
-    return replace(found, shape=shape, place=place, strides=(0,) * len(shape), shared=True)
+    return replace(scalar, shape=shape, place=place, strides=(0,) * len(shape), shared=True)
 
 
 def dynamic_scalar(e: Emission, expr: ex.Expr) -> Value:

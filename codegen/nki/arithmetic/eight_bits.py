@@ -30,9 +30,9 @@ def multipliable(e: Emission, held: TileValue, of: DType) -> TileValue:
         return held
     if of.is_float:
         return _as_it_is(e, held, of) if of.name in e.engines.floats8 else decode(e, held, of, BF16)
-    made = e.like(held, held.name, BF16)
-    copy(e, made, held)
-    return made
+    wide = e.like(held, held.name, BF16)
+    copy(e, wide, held)
+    return wide
 
 
 def _as_it_is(e: Emission, held: TileValue, of: DType) -> TileValue:
@@ -70,14 +70,14 @@ def paired(kernel: Kernel, engines: Engines) -> set[Value]:
     stmts = list(walk(kernel.body))
     makers = {s.out for s in stmts if isinstance(s, ins.Load | ins.ConvertLayout)}
     dots = [s for s in stmts if isinstance(s, ins.Dot) and _takes_pairs(s, engines, makers)]
-    found = {v for dot in dots for v in (dot.a, dot.b)}
+    multiplied = {v for dot in dots for v in (dot.a, dot.b)}
     while True:
         # One operand that lies otherwise, and the other does as well.
-        alone = {v for s in stmts if s not in dots for v in operands(s) if v in found}
+        alone = {v for s in stmts if s not in dots for v in operands(s) if v in multiplied}
         if not alone:
-            return found
+            return multiplied
         dots = [s for s in dots if s.a not in alone and s.b not in alone]
-        found = {v for dot in dots for v in (dot.a, dot.b)}
+        multiplied = {v for dot in dots for v in (dot.a, dot.b)}
 
 
 def _takes_pairs(dot: ins.Dot, engines: Engines, makers: Collection[Value]) -> bool:

@@ -51,8 +51,8 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
     elif dtype.is_integer and stmt.op in ALU:
         _integers(e, stmt, x, y)
     elif stmt.op in ALU:
-        made = e.result(stmt.out)
-        combine(e, made, ALU[stmt.op], x, y)
+        out = e.result(stmt.out)
+        combine(e, out, ALU[stmt.op], x, y)
     else:
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
 
@@ -86,8 +86,8 @@ def _integers(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None
             engine="nisa.engine.gpsimd",
         )
     if comparison:
-        made = e.result(stmt.out)
-        copy(e, made, exact)
+        out = e.result(stmt.out)
+        copy(e, out, exact)
     elif wide == dtype:
         e.rename(stmt.out, exact)
     else:
@@ -112,13 +112,13 @@ def where(e: Emission, stmt: ins.Where) -> None:
     x, y = e.in_sbuf(e.held(stmt.x)), e.held(stmt.y)
     if condition.constant is not None:
         condition = e.tensors(condition)
-    made = e.result(stmt.out)
-    with e.filled(made) as at:
-        copy_chunk(e, made, y, at)
+    out = e.result(stmt.out)
+    with e.filled(out) as at:
+        copy_chunk(e, out, y, at)
         source = x.constant if x.constant is not None else e.text(x, at)
         e.call(
             "tensor_copy_predicated",
-            dst=e.text(made, at),
+            dst=e.text(out, at),
             src=source,
             predicate=e.text(condition, at),
         )
@@ -151,14 +151,14 @@ def undefined(e: Emission, stmt: ins.Undefined) -> None:
 
 def arange(e: Emission, stmt: ins.Arange) -> None:
     """0, 1, 2, ...: along the partitions by the multiplier of the channel."""
-    made = e.result(stmt.out)
-    run = made.place.run if made.place.axis is not None else made.shape[0]
-    steps = run if made.place.axis is not None else 0
-    with e.filled(made) as at:
+    out = e.result(stmt.out)
+    run = out.place.run if out.place.axis is not None else out.shape[0]
+    steps = run if out.place.axis is not None else 0
+    with e.filled(out) as at:
         offset = f"128 * {e.names[at.index]}" if at.index is not None else 0
         e.call(
             "iota",
-            dst=e.text(made, at),
+            dst=e.text(out, at),
             pattern=f"[[1, {run}]]",
             offset=offset,
             channel_multiplier=steps,

@@ -33,15 +33,15 @@ def encode(e: Emission, made: TileValue, x: TileValue, dtype: DType, *, saturate
 
 
 def _signed(e: Emission, x: TileValue, dtype: DType, *, saturate: bool) -> TileValue:
-    found = limits(dtype)
-    least = found.smallest_normal
+    bounds = limits(dtype)
+    least = bounds.smallest_normal
     assert least is not None
-    clamped = saturate or not found.has_nan
+    clamped = saturate or not bounds.has_nan
     bias, last = (1 << (dtype.exponent - 1)) - 1, _last(dtype)
     size = e.like(x, "size", F32)
     with e.filled(size) as at:
         e.call("activation", dst=e.text(size, at), op="nl.abs", data=e.text(x, at))
-    size = step(e, "size", size, F32, "nl.minimum", float(found.greatest) * (1 if clamped else 2))
+    size = step(e, "size", size, F32, "nl.minimum", float(bounds.greatest) * (1 if clamped else 2))
     code = _leading(e, size, dtype.mantissa, 127 - bias)
     # Multiples of the least subnormal number, where the size is below the least normal one.
     unit = 2.0 ** (bias + dtype.mantissa - 1)
@@ -50,14 +50,14 @@ def _signed(e: Emission, x: TileValue, dtype: DType, *, saturate: bool) -> TileV
     whole = step(e, "whole", multiple, I32, "nl.add", _WHOLE, "nl.subtract", _WHOLE)
     put(e, code, whole, compared(e, size, "nl.less", least))
     code = step(e, "code", code, I32, "nl.minimum", float(last + (0 if clamped else 1)))
-    if found.has_nan:
+    if bounds.has_nan:
         quiet = ((1 << dtype.exponent) - 1) << dtype.mantissa | 1 << max(dtype.mantissa - 1, 0)
-        put(e, code, str(quiet if found.has_infinity else last + 1), _nan(e, x))
+        put(e, code, str(quiet if bounds.has_infinity else last + 1), _nan(e, x))
     bits, top = viewed(e, x, I32), 1 << (dtype.bits - 1)
     sign = step(e, "sign", bits, I32, "nl.right_shift", 32 - dtype.bits, "nl.bitwise_and", top)
     signed = e.like(x, "signed", I32)
     combine(e, signed, "nl.bitwise_or", code, sign)
-    if not found.has_nan:
+    if not bounds.has_nan:
         put(e, signed, str(last), _nan(e, x))
     return signed
 
@@ -65,8 +65,8 @@ def _signed(e: Emission, x: TileValue, dtype: DType, *, saturate: bool) -> TileV
 def _last(dtype: DType) -> int:
     """The code of the greatest finite number."""
     whole = (1 << (dtype.bits - 1)) - 1
-    found = limits(dtype)
-    return whole - (1 << dtype.mantissa) if found.has_infinity else whole - found.has_nan
+    bounds = limits(dtype)
+    return whole - (1 << dtype.mantissa) if bounds.has_infinity else whole - bounds.has_nan
 
 
 def _leading(e: Emission, size: TileValue, mantissa: int, less: int) -> TileValue:
@@ -83,10 +83,10 @@ def _rounded_up(
 ) -> TileValue:
     """The code, one more where what is cut off and `odd` are together more than a half."""
     rest = step(e, "rest", bits, I32, "nl.bitwise_and", (1 << cut) - 1)
-    both, made = e.like(code, "both", I32), e.like(code, "code", I32)
+    both, rounded = e.like(code, "both", I32), e.like(code, "code", I32)
     combine(e, both, "nl.add", rest, odd)
-    combine(e, made, "nl.add", code, step(e, "up", both, I32, "nl.greater", float(1 << cut - 1)))
-    return made
+    combine(e, rounded, "nl.add", code, step(e, "up", both, I32, "nl.greater", float(1 << cut - 1)))
+    return rounded
 
 
 def _scale(e: Emission, x: TileValue, *, saturate: bool) -> TileValue:
@@ -102,6 +102,6 @@ def _scale(e: Emission, x: TileValue, *, saturate: bool) -> TileValue:
 
 
 def _nan(e: Emission, x: TileValue) -> TileValue:
-    made = e.like(x, "none", BOOL)
-    combine(e, made, "nl.not_equal", x, x)
-    return made
+    is_nan = e.like(x, "none", BOOL)
+    combine(e, is_nan, "nl.not_equal", x, x)
+    return is_nan

@@ -76,11 +76,11 @@ def _inverted(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     dtype = stmt.x.type.dtype
     mask = 1 if not dtype.is_integer else -1 if dtype.is_signed else (1 << dtype.bits) - 1
     x = e.tensors(x)
-    made = e.result(stmt.out)
-    with e.filled(made) as at:
+    out = e.result(stmt.out)
+    with e.filled(out) as at:
         e.call(
             "tensor_scalar",
-            dst=e.text(made, at),
+            dst=e.text(out, at),
             data=e.text(x, at),
             op0="nl.bitwise_xor",
             operand0=mask,
@@ -97,15 +97,15 @@ def _integer(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
     wide = dtype if dtype.bits == 32 else I32
     x = widened(e, x, wide)
-    zero, found = e.like(x, "zero"), e.like(x, "negated")
+    zero, result = e.like(x, "zero"), e.like(x, "negated")
     with e.filled(zero) as at:
         e.call("memset", dst=e.text(zero, at), value=0)
-    combine(e, found, "nl.subtract", zero, x, "nisa.engine.gpsimd")
+    combine(e, result, "nl.subtract", zero, x, "nisa.engine.gpsimd")
     if stmt.op == "abs":
         larger = e.like(x, "larger")
-        combine(e, larger, "nl.maximum", found, x, "nisa.engine.gpsimd")
-        found = larger
-    e.rename(stmt.out, found if wide == dtype else wrap(e, found, dtype))
+        combine(e, larger, "nl.maximum", result, x, "nisa.engine.gpsimd")
+        result = larger
+    e.rename(stmt.out, result if wide == dtype else wrap(e, result, dtype))
 
 
 def _logarithm(e: Emission, stmt: ins.Unary) -> None:
@@ -121,16 +121,16 @@ def _logarithm(e: Emission, stmt: ins.Unary) -> None:
     near = s.binary("mul", x, chosen(2.0**96, 2.0**-96, 1.0))
     near = s.binary("max", near, s.number(2.0**-64, F32))
     near = s.binary("min", near, s.number(2.0**64, F32))
-    found = s.tile(F32)
-    _activation(e, e.result(found), "nl.log", e.held(near))
-    found = s.binary("add", found, chosen(-96 * log(2), 96 * log(2), 0.0))
+    log_of = s.tile(F32)
+    _activation(e, e.result(log_of), "nl.log", e.held(near))
+    log_of = s.binary("add", log_of, chosen(-96 * log(2), 96 * log(2), 0.0))
     if stmt.op == "log2":
-        found = s.binary("mul", found, s.number(1 / log(2), F32))
+        log_of = s.binary("mul", log_of, s.number(1 / log(2), F32))
     zero = s.number(0.0, F32)
     of_others = s.where(s.binary("eq", x, zero), s.number(-inf, F32), s.number(nan, F32))
-    found = s.where(s.binary("gt", x, zero), found, of_others)
-    found = s.where(s.binary("lt", x, s.number(inf, F32)), found, x)
-    e.rename(stmt.out, e.held(s.cast(found, stmt.out.type.dtype)))
+    log_of = s.where(s.binary("gt", x, zero), log_of, of_others)
+    log_of = s.where(s.binary("lt", x, s.number(inf, F32)), log_of, x)
+    e.rename(stmt.out, e.held(s.cast(log_of, stmt.out.type.dtype)))
 
 
 def _periodic(e: Emission, stmt: ins.Unary, x: TileValue) -> None:

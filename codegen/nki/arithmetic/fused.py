@@ -29,25 +29,25 @@ def fused(e: Emission, stmt: ins.Fused) -> None:
     affine = steps in AFFINE and all(_is_column(x) for x in others)
     # What the sum alone is of takes least room: it is added up before it is written.
     unread = total is not None and e.uses[stmt.out] == 1
-    made = e.result(stmt.out, BF16 if unread and (functions or affine) else None)
+    out = e.result(stmt.out, BF16 if unread and (functions or affine) else None)
     by_scalar = bool(functions) or (
-        affine and (total is not None or _prefers_scalar(e, made, first))
+        affine and (total is not None or _prefers_scalar(e, out, first))
     )
     if affine and total is not None:
-        e.shares.takes_scalar(e.now, prod(made.extents), made.chunks)
-    if total is not None and made.chunks > 1 and by_scalar:
+        e.shares.takes_scalar(e.now, prod(out.extents), out.chunks)
+    if total is not None and out.chunks > 1 and by_scalar:
         e.out.line(f"{total.name} = []")
-    with e.filled(made) as at:
+    with e.filled(out) as at:
         if by_scalar:
             if total is not None:
                 e.allocate(total, at)
-            _activation(e, made, steps, first, others, at, total)
+            _activation(e, out, steps, first, others, at, total)
         elif not steps:
-            copy_chunk(e, made, first, at)
+            copy_chunk(e, out, first, at)
         else:
-            _by_vector(e, made, steps, first, others, at)
+            _by_vector(e, out, steps, first, others, at)
     if by_scalar:
-        e.by_scalar |= {t.name for t in (made, total) if t is not None}
+        e.by_scalar |= {t.name for t in (out, total) if t is not None}
     if by_scalar and total is not None:
         assert isinstance(e.following, ins.Reduce)
         e.values[e.following.out] = total

@@ -36,9 +36,9 @@ def quotient(e: Emission, made: TileValue, x: TileValue, y: TileValue) -> None:
 def inverse(e: Emission, y: TileValue) -> TileValue:
     """1 / y as f32: of one number a partition a column."""
     if not y.is_row_scalar:
-        made = e.like(y, "inverse", F32)
-        _inverted(e, made, y)
-        return made
+        inverted = e.like(y, "inverse", F32)
+        _inverted(e, inverted, y)
+        return inverted
     column = replace(y, extents=(1,), offset=0, dtype=F32, name=e.out.name("inverse"), psum=False)
     if y.shared:
         e.out.line(f"{column.name} = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)")
@@ -71,7 +71,7 @@ def _inverted(e: Emission, made: TileValue, y: TileValue) -> None:
 def _number(text: str) -> float | None:
     """The number of a constant's text, where it is one that is finite and not 0."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None  # an expression of what tracing knows
-    return found if isfinite(found) and found else None
+    return number if isfinite(number) and number else None

@@ -37,8 +37,8 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
     elif stmt.x.type.dtype.is_integer:
         _exactly(e, stmt, x)
     else:
-        made = e.result(stmt.out)
-        _along(e, made, x, stmt.axis, _OPS[stmt.op])
+        out = e.result(stmt.out)
+        _along(e, out, x, stmt.axis, _OPS[stmt.op])
 
 
 def _along(e: Emission, made: TileValue, x: TileValue, axis: int, op: str) -> None:
@@ -73,11 +73,11 @@ def _exactly(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
         count -= half
     dropped = [i for i in range(len(x.shape)) if i != axis or stmt.keepdims]
     strides = tuple(kept.strides[i] for i in dropped)
-    found = replace(kept, shape=stmt.out.type.shape, place=e.place(stmt.out), strides=strides)
+    extreme = replace(kept, shape=stmt.out.type.shape, place=e.place(stmt.out), strides=strides)
     if wide == dtype:
-        e.values[stmt.out] = found
+        e.values[stmt.out] = extreme
     else:
-        e.values[stmt.out] = wrap(e, e.tensors(found), dtype)
+        e.values[stmt.out] = wrap(e, e.tensors(extreme), dtype)
 
 
 def _axis_last(e: Emission, x: TileValue, axis: int, at: At) -> tuple[str, str]:
@@ -101,9 +101,9 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     ones = e.tile("ones", x.dtype, (rows, 128), replace(x.place, axis=0))
     with e.filled(ones) as at:
         e.call("memset", dst=e.text(ones, at), value=1.0)
-    made = e.result(stmt.out)
+    out = e.result(stmt.out)
     width = prod(x.extents)
-    with e.filled(made) as at:
+    with e.filled(out) as at:
         for start in range(0, width, MOVING):
             stop = min(width, start + MOVING)
             sums = e.out.name("sums")
@@ -119,7 +119,7 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
                     moving=moving,
                     accumulate=accumulate(first),
                 )
-            e.call("tensor_copy", dst=_columns(e, made, at, start, stop), src=sums)
+            e.call("tensor_copy", dst=_columns(e, out, at, start, stop), src=sums)
 
 
 def _columns(e: Emission, held: TileValue, at: At, start: int, stop: int) -> str:
@@ -171,10 +171,10 @@ def _missed(e: Emission, stmt: ins.Reduce, x: TileValue) -> TileValue:
     combine(e, missed, "nl.not_equal", x, replace(extreme, shape=x.shape, strides=strides))
     if not stmt.x.type.dtype.is_float:
         return missed
-    number, found = e.like(x, "number", BOOL), e.like(x, "missed", BOOL)
+    number, not_there = e.like(x, "number", BOOL), e.like(x, "missed", BOOL)
     combine(e, number, "nl.equal", x, x)  # a NaN is the extreme where there is one
-    combine(e, found, "nl.bitwise_and", missed, number)
-    return found
+    combine(e, not_there, "nl.bitwise_and", missed, number)
+    return not_there
 
 
 def _missed_exactly(e: Emission, stmt: ins.Reduce) -> TileValue:
@@ -204,11 +204,11 @@ def _running(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
     ones = e.like(x, "ones", F32)
     with e.filled(ones) as at:
         e.call("memset", dst=e.text(ones, at), value=1.0)
-    made = e.result(stmt.out)
-    with e.filled(made) as at:
+    out = e.result(stmt.out)
+    with e.filled(out) as at:
         e.call(
             "tensor_tensor_scan",
-            dst=e.text(made, at),
+            dst=e.text(out, at),
             data0=e.text(ones, at),
             data1=e.text(x, at),
             initial=0.0,

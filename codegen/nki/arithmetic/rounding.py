@@ -46,21 +46,21 @@ def rounded(e: Emission, x: TileValue, op: str) -> TileValue:
             op0="nl.less",
             operand0=_WHOLE,
         )
-    made = e.like(x, op, F32)
-    with e.filled(made) as at:
-        copy_chunk(e, made, x, at)
+    whole = e.like(x, op, F32)
+    with e.filled(whole) as at:
+        copy_chunk(e, whole, x, at)
         e.call(
             "tensor_copy_predicated",
-            dst=e.text(made, at),
+            dst=e.text(whole, at),
             src=e.text(signed, at),
             predicate=e.text(small, at),
         )
-    return made
+    return whole
 
 
 def _corrected(e: Emission, near: TileValue, x: TileValue, beyond: str, back: str) -> TileValue:
     """`near`, one back where it lies beyond x."""
-    over, made = e.like(near, "over"), e.like(near, "near")
+    over, corrected = e.like(near, "over"), e.like(near, "near")
     combine(e, over, beyond, near, x)
-    combine(e, made, back, near, over)
-    return made
+    combine(e, corrected, back, near, over)
+    return corrected

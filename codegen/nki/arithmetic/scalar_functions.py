@@ -109,11 +109,11 @@ def _used(text: str) -> set[str]:
 
 def needed(text: str) -> set[str]:
     """The functions and words of the file's head that a text uses, and those that these use."""
-    found, before = _used(text), set[str]()
-    while found > before:
-        before = found
-        found = found.union(*(_used(_SOURCES[name]) for name in found if name in _SOURCES))
-    return found
+    names, before = _used(text), set[str]()
+    while names > before:
+        before = names
+        names = names.union(*(_used(_SOURCES[name]) for name in names if name in _SOURCES))
+    return names
 
 
 def definitions(names: set[str]) -> str:

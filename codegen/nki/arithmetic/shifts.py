@@ -63,8 +63,8 @@ def _shifted(e: Emission, out: Value, op: str, x: TileValue, y: TileValue) -> No
     """A shift by less than the width; to the left, what few bits do not hold is cut off."""
     dtype = out.type.dtype
     if op == "shr" and dtype.is_signed:
-        found = _right_by_tile(e, x, y) if y.constant is None else _right(e, x, int(y.constant))
-        e.rename(out, found)
+        shifted = _right_by_tile(e, x, y) if y.constant is None else _right(e, x, int(y.constant))
+        e.rename(out, shifted)
     elif op == "shr" or dtype.bits >= 8:
         combine(e, e.result(out), BITS[op], x, y)
     else:
@@ -90,21 +90,21 @@ def _right(e: Emission, x: TileValue, by: int) -> TileValue:
         return step(e, "moved", moved, I32, "nl.subtract", float(sign))
     moved = step(e, "moved", x, I32, _RIGHT, by)
     ones = step(e, "ones", x, I32, "nl.less", 0.0, "nl.multiply", -(2.0 ** (32 - by)))
-    made = e.like(x, "moved")
-    combine(e, made, BITS["or"], moved, ones)
-    return made
+    signed = e.like(x, "moved")
+    combine(e, signed, BITS["or"], moved, ones)
+    return signed
 
 
 def _right_by_tile(e: Emission, x: TileValue, y: TileValue) -> TileValue:
     """Signed numbers shifted to the right, each by its own."""
     wide = widened(e, x, I32)
     sign = step(e, "sign", wide, I32, "nl.less", 0.0, "nl.multiply", -1.0)
-    turned, moved, made = (e.like(wide, n) for n in ("turned", "moved", "moved"))
+    turned, moved, right = (e.like(wide, n) for n in ("turned", "moved", "moved"))
     combine(e, turned, BITS["xor"], wide, sign)
     combine(e, moved, _RIGHT, turned, widened(e, y, I32))
-    combine(e, made, BITS["xor"], moved, sign)
+    combine(e, right, BITS["xor"], moved, sign)
     if x.dtype == I32:
-        return made
+        return right
     narrow = e.like(x, "moved")
-    copy(e, narrow, made)
+    copy(e, narrow, right)
     return narrow

@@ -59,29 +59,29 @@ def decode(e: Emission, codes: TileValue, dtype: DType, to: DType) -> TileValue:
             operand0=repr(factor),
         )
     _specials(e, size, dtype)
-    made = e.like(wide, "number", to)
-    with e.filled(made) as at:
+    numbers = e.like(wide, "number", to)
+    with e.filled(numbers) as at:
         e.call(
             "scalar_tensor_tensor",
-            dst=e.text(made, at),
+            dst=e.text(numbers, at),
             data=e.text(sign, at),
             op0="nl.add",
             operand0=1.0,
             op1="nl.multiply",
             operand1=e.text(size, at),
         )
-    return made
+    return numbers
 
 
 def _specials(e: Emission, size: TileValue, dtype: DType) -> None:
     """Infinity and NaN for the codes past the finite ones, where the format has such."""
-    found = limits(dtype)
-    if not found.has_nan:
+    bounds = limits(dtype)
+    if not bounds.has_nan:
         return
-    first = 2.0 ** frexp(found.greatest)[1]  # infinity's code, where there is one
-    last = first if found.has_infinity else float(found.greatest)
+    first = 2.0 ** frexp(bounds.greatest)[1]  # infinity's code, where there is one
+    last = first if bounds.has_infinity else float(bounds.greatest)
     none = compared(e, size, "nl.greater", last)
-    if found.has_infinity:
+    if bounds.has_infinity:
         put(e, size, "INFINITY", compared(e, size, "nl.equal", first))
     put(e, size, "NAN", none)
 
@@ -98,7 +98,7 @@ def _scale(e: Emission, codes: TileValue, to: DType) -> TileValue:
             operand0=23,
         )
     bits = viewed(e, shifted, F32)
-    lowest, made = e.like(codes, "lowest", F32), e.like(codes, "scale", to)
+    lowest, scale = e.like(codes, "lowest", F32), e.like(codes, "scale", to)
     with e.filled(lowest) as at:
         e.call(
             "tensor_scalar",
@@ -109,6 +109,6 @@ def _scale(e: Emission, codes: TileValue, to: DType) -> TileValue:
             op1="nl.multiply",
             operand1=repr(2.0**-127),
         )
-    combine(e, made, "nl.add", bits, lowest)
-    put(e, made, "NAN", compared(e, codes, "nl.equal", 255.0))
-    return made
+    combine(e, scale, "nl.add", bits, lowest)
+    put(e, scale, "NAN", compared(e, codes, "nl.equal", 255.0))
+    return scale

@@ -29,19 +29,19 @@ def machine_counters(kernel: Kernel) -> set[ex.Var]:
     """The counters of the loops that are not unrolled."""
     loops = [(a.var, _trip_count(a.start, a.stop, a.step)) for a in kernel.grid]
     body: Body = kernel.body
-    found: set[ex.Var] = set()
+    counters: set[ex.Var] = set()
     while True:
         total = prod(n for _, n in loops) * instructions(body)
         # A slice that begins at a register is transposed by way of a copy in HBM.
         for var, trips in sorted(loops, key=lambda loop: _begins_transposed(kernel, loop[0])):
             if total <= BUDGET:
-                return found
-            if trips > 1 and _may_be_counted(kernel, var, found):
-                found.add(var)
+                return counters
+            if trips > 1 and _may_be_counted(kernel, var, counters):
+                counters.add(var)
                 total //= trips
         inner = [s for s in body if isinstance(s, ins.For)]
         if total <= BUDGET or len(inner) != 1:
-            return found
+            return counters
         loops = [(inner[0].var, _trip_count(inner[0].start, inner[0].stop, inner[0].step))]
         body = inner[0].body
 
@@ -70,8 +70,8 @@ def _instructions(stmt: Stmt) -> int:
 
 
 def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
-    found = range_of(start, stop, step)
-    return 1 if found is None else max(1, len(found))  # not known: unrolled in tracing
+    iterations = range_of(start, stop, step)
+    return 1 if iterations is None else max(1, len(iterations))  # not known: unrolled in tracing
 
 
 def _may_be_counted(kernel: Kernel, var: ex.Var, others: Set[ex.Var]) -> bool:

@@ -128,21 +128,21 @@ def _begins_with_a_product(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
 
 def _begin_fresh(e: Emission, c: ins.Carried) -> str:
     assert isinstance(c.inner, Value)
-    made = e.tile(c.inner.name, F32, c.inner.type.shape, e.place(c.inner))
-    with e.filled(made):
+    total = e.tile(c.inner.name, F32, c.inner.type.shape, e.place(c.inner))
+    with e.filled(total):
         pass
-    e.values[c.inner] = made
-    return made.name
+    e.values[c.inner] = total
+    return total.name
 
 
 def _begin_sums(e: Emission, c: ins.Carried) -> None:
     assert isinstance(c.inner, Value)
     place = e.place(c.inner)
-    made = e.tile(c.inner.name, F32, c.inner.type.shape, place, psum=True)
-    e.banks.take(made.name, made.chunks)
-    with e.filled(made):
+    sums = e.tile(c.inner.name, F32, c.inner.type.shape, place, psum=True)
+    e.banks.take(sums.name, sums.chunks)
+    with e.filled(sums):
         pass
-    e.values[c.inner] = made
+    e.values[c.inner] = sums
 
 
 def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
@@ -258,9 +258,9 @@ def check(e: Emission, stmt: ins.Assert) -> None:
         e.checks.append(stmt)
     column = e.checks.index(stmt)
     numbers = (ex.Const(0, I32), ex.Const(1, I32))
-    found = e.tensors(e.held(dynamic_scalar(e, ex.Select(stmt.condition, *numbers, I32))))
+    flag = e.tensors(e.held(dynamic_scalar(e, ex.Select(stmt.condition, *numbers, I32))))
     mark = f"{e.failed}[0:1, {column}:{column + 1}]"
-    e.call("tensor_tensor", dst=mark, data1=mark, data2=f"{found.name}[0:1, 0:1]", op="nl.maximum")
+    e.call("tensor_tensor", dst=mark, data1=mark, data2=f"{flag.name}[0:1, 0:1]", op="nl.maximum")
 
 
 EMITTERS: dict[type, Emit] = {

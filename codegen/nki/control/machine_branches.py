@@ -38,8 +38,8 @@ def machine_while(e: Emission, stmt: ins.While) -> None:
 
 def _reads(stmt: ins.While) -> bool:
     """Whether the body reads a tile that is made for the condition."""
-    made = {v for s in walk(stmt.before) for v in results(s)}
-    return any(made.intersection(operands(s)) for s in walk(stmt.body))
+    of_condition = {v for s in walk(stmt.before) for v in results(s)}
+    return any(of_condition.intersection(operands(s)) for s in walk(stmt.body))
 
 
 def _times(condition: ex.Expr) -> ex.Expr:
@@ -48,24 +48,24 @@ def _times(condition: ex.Expr) -> ex.Expr:
 
 def machine_branch(e: Emission, stmt: ins.If) -> None:
     """A branch by what the machine alone knows: each side is a loop of one iteration, or of none."""
-    made: list[TileValue] = []
+    outputs: list[TileValue] = []
     for j in stmt.joined:
         if not isinstance(j.result, Value):
             raise refuse(stmt, f"{j.result.name}: a branch of the machine gives tiles alone")
         held = e.result(j.result)
         with e.filled(held):
             pass
-        made.append(held)
+        outputs.append(held)
     numbers = (ex.Const(1, I32), ex.Const(0, I32))
     for side, body in enumerate((stmt.then, stmt.otherwise)):
-        if not body and not made:
+        if not body and not outputs:
             continue
         x, y = numbers if side == 0 else numbers[::-1]
         times = register(e, ex.Select(stmt.condition, x, y, I32), "times")
         name = e.out.name("otherwise" if side else "then")
         with e.out.block(f"def {name}(_)"):
             e.body(body)
-            for j, held in zip(stmt.joined, made, strict=True):
+            for j, held in zip(stmt.joined, outputs, strict=True):
                 use = j.otherwise if side else j.then
                 assert isinstance(use, Value)
                 given = e.held(use)

@@ -66,10 +66,10 @@ def state(e: Emission, stmt: ins.For | ins.While, c: ins.Carried) -> TileValue:
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         raise refuse(stmt, f"{c.inner.name}: a loop of the machine hands on tiles alone")
     first = e.held(c.init)
-    made = e.tile(c.inner.name, c.inner.type.dtype, c.inner.type.shape, e.place(c.inner))
-    copy(e, made, first)
-    e.values[c.inner] = made
-    return made
+    tile = e.tile(c.inner.name, c.inner.type.dtype, c.inner.type.shape, e.place(c.inner))
+    copy(e, tile, first)
+    e.values[c.inner] = tile
+    return tile
 
 
 def _edges(stmt: ins.For) -> list[Edge]:
@@ -77,14 +77,14 @@ def _edges(stmt: ins.For) -> list[Edge]:
 
     Of rows that are moved by number each is looked at by itself.
     """
-    found = []
+    edges = []
     for inner in walk(stmt.body):
         numbered = inner.axis if isinstance(inner, ins.Gather | ins.Scatter) else None
         for region in regions(inner):
             for k, (axis, extent) in enumerate(zip(region.axes, region.memory.shape, strict=True)):
                 if k != numbered and axis.checked and stmt.var in ex.free_vars(axis.start):
-                    found.append(_edge(stmt, inner, axis, extent))
-    return list(dict.fromkeys(found))
+                    edges.append(_edge(stmt, inner, axis, extent))
+    return list(dict.fromkeys(edges))
 
 
 def _edge(stmt: ins.For, inner: ins.Stmt, axis: AxisSlice, extent: ex.Expr) -> Edge:
@@ -152,10 +152,10 @@ def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     if not any(stmt.var in ex.free_vars(x) for s in walk(stmt.body) for x in _computed(s, dynamic)):
         return None
     value = Value(TileType(I32, (), layout_of(EVERYWHERE, ())), stmt.var.name)
-    made = e.tile(f"{stmt.var.name}_tile", I32, (), EVERYWHERE)
-    with e.filled(made) as at:
-        e.call("memset", dst=e.text(made, at), value=e.scalar(start))
-    e.values[value] = e.values[value] = made
+    counter = e.tile(f"{stmt.var.name}_tile", I32, (), EVERYWHERE)
+    with e.filled(counter) as at:
+        e.call("memset", dst=e.text(counter, at), value=e.scalar(start))
+    e.values[value] = e.values[value] = counter
     e.counters[stmt.var] = value
     return value
 
@@ -223,17 +223,17 @@ def body_in_place(e: Emission, stmt: ins.For | ins.While, states: list[TileValue
     handed = []
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.yielded, Value)
-        found = e.held(c.yielded)
+        yielded = e.held(c.yielded)
         others = {s.name for s in states} - {held.name}
-        if found.name in others:
-            kept = e.like(found, found.name)
-            copy(e, kept, found)
-            found = kept
-        handed.append(found)
-    for held, found in zip(states, handed, strict=True):
-        if found.name != held.name:
+        if yielded.name in others:
+            kept = e.like(yielded, yielded.name)
+            copy(e, kept, yielded)
+            yielded = kept
+        handed.append(yielded)
+    for held, yielded in zip(states, handed, strict=True):
+        if yielded.name != held.name:
             with e.over(held) as at:
-                copy_chunk(e, held, found, at)
+                copy_chunk(e, held, yielded, at)
 
 
 def _plus(x: ex.Expr, y: ex.Expr) -> ex.Expr:

@@ -25,13 +25,13 @@ from dslc.compiler.ir.arithmetic.affine import simplify
 
 def load(e: Emission, stmt: ins.Load) -> None:
     """A tile from memory, by DMA."""
-    made = e.result(stmt.out)
-    if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
-        stack(e, stmt.region, made)
+    out = e.result(stmt.out)
+    if stmt.out in e.multiplied and may_stack(e, stmt.region, out):
+        stack(e, stmt.region, out)
         return
-    region = staged(e, stmt.region, made)
-    with e.filled(made) as at:
-        read(e, region, made, at, stmt.other)
+    region = staged(e, stmt.region, out)
+    with e.filled(out) as at:
+        read(e, region, out, at, stmt.other)
 
 
 def staged(e: Emission, region: Region, made: TileValue) -> Region:
@@ -139,7 +139,7 @@ def add(e: Emission, stmt: ins.AtomicAdd) -> None:
 
 def _spans(e: Emission, region: Region, held: TileValue, at: At) -> list[Span]:
     """The axes of the memory, with the clips that are needed written out."""
-    found, axis = [], 0
+    spans, axis = [], 0
     for a, extent in zip(region.axes, region.memory.shape, strict=True):
         mine = None if a.dropped else axis
         axis += not a.dropped
@@ -149,8 +149,8 @@ def _spans(e: Emission, region: Region, held: TileValue, at: At) -> list[Span]:
             rows = at.rows
             if at.index is not None:
                 start = plus(start, at.index, PARTITIONS * a.step)
-        found.append(span_of(e, a, mine, simplify(start), rows, extent))
-    return found
+        spans.append(span_of(e, a, mine, simplify(start), rows, extent))
+    return spans
 
 
 def _copy(

@@ -45,20 +45,20 @@ class Shares:
     @classmethod
     def of(cls, kernel: Kernel, engines: Engines) -> Shares:
         """With the work that cannot be shared."""
-        made = cls(engines)
-        made.made = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
+        work = cls(engines)
+        work.made = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
         for stmt, runs in _repeated(kernel.body, prod(_trip_count(a) for a in kernel.grid)):
-            made.runs[stmt] = runs
-            made._fixed(stmt, runs)
-        return made
+            work.runs[stmt] = runs
+            work._fixed(stmt, runs)
+        return work
 
     @classmethod
     def of_iteration(cls, body: Body, engines: Engines) -> Shares:
         """The work of a body that cannot be shared, once."""
-        made = cls(engines)
+        work = cls(engines)
         for stmt, runs in _repeated(body, 1):
-            made._fixed(stmt, runs)
-        return made
+            work._fixed(stmt, runs)
+        return work
 
     def _fixed(self, stmt: Stmt, runs: int) -> None:
         out = tile_of(stmt)
@@ -165,8 +165,8 @@ def _trip_count(loop: ins.For | GridAxis) -> int:
 
 
 def _known(expr: ex.Expr) -> int | None:
-    found = constant(expr)
-    return None if found is None else int(found)
+    number = constant(expr)
+    return None if number is None else int(number)
 
 
 def _cycles(value: Value) -> int:

@@ -83,8 +83,8 @@ def _positions(e: Emission, region: Region, ids: Value, axis: int) -> tuple[Tile
     e.statement(ins.Binary(high, "lt", moved, extent))
     e.statement(ins.Binary(inside, "and", low, high))
     e.statement(ins.Cast(flag, inside))
-    found = [e.tensors(e.held(v)) for v in (moved, flag)]
-    flat = [_flat(e, held, prod(shape)) for held in found]
+    tiles = [e.tensors(e.held(v)) for v in (moved, flag)]
+    flat = [_flat(e, held, prod(shape)) for held in tiles]
     return flat[0], flat[1]
 
 
@@ -127,9 +127,9 @@ def _transfer(
 
 
 def _with_gap(spans: list[Span], axis: int) -> list[Span | None]:
-    found: list[Span | None] = list(spans)
-    found.insert(axis, None)
-    return found
+    wider: list[Span | None] = list(spans)
+    wider.insert(axis, None)
+    return wider
 
 
 def _own(span: Span) -> str:
@@ -138,12 +138,12 @@ def _own(span: Span) -> str:
 
 def _digits(number: str, shape: tuple[int, ...]) -> list[str]:
     """The index of an id within a tile of ids."""
-    found, behind = [], 1
+    digits, behind = [], 1
     for n in reversed(shape):
         text = number if behind == 1 else f"{number} // {behind}"
-        found.append(text if n * behind == prod(shape) else f"({text}) % {n}")
+        digits.append(text if n * behind == prod(shape) else f"({text}) % {n}")
         behind *= n
-    return found[::-1]
+    return digits[::-1]
 
 
 def _memory(e: Emission, value: Value, name: str) -> Memory:

@@ -39,9 +39,9 @@ def load(e: Emission, stmt: ins.Load) -> None:
     with e.filled(raw) as at:
         blank = partial(_blank, e, raw, at, memory.dtype, stmt.other)
         accesses.read(e, region, raw, at, blank=blank)
-    made = e.result(stmt.out)
-    with e.filled(made) as at:
-        unpack(e, made, raw, at, memory.dtype)
+    out = e.result(stmt.out)
+    with e.filled(out) as at:
+        unpack(e, out, raw, at, memory.dtype)
 
 
 def _blank(e: Emission, raw: TileValue, at: At, dtype: DType, other: ex.Expr | None) -> None:

@@ -65,9 +65,9 @@ def reshape(e: Emission, stmt: ins.Reshape) -> None:
         e.rename(stmt.out, replace(x, strides=tuple(next(steps) if n > 1 else 0 for n in shape)))
         return
     if _stays(e, stmt, stmt.x):
-        found = _reshaped(e, x, stmt)
-        if found is not None:
-            e.rename(stmt.out, found)
+        view = _reshaped(e, x, stmt)
+        if view is not None:
+            e.rename(stmt.out, view)
             return
     memory = to_memory(e, x)
     flat = replace(memory, shape=tuple(ex.index(n) for n in shape))
@@ -116,12 +116,12 @@ def concat(e: Emission, stmt: ins.Concat) -> None:
         _concat_in_memory(e, stmt)
         return
     parts = [e.held(x) for x in stmt.xs]
-    made = e.values[stmt.out] = e.begun.get(stmt.out) or e.result(stmt.out)
-    with e.filled(made) as at:
+    out = e.values[stmt.out] = e.begun.get(stmt.out) or e.result(stmt.out)
+    with e.filled(out) as at:
         start = 0
         for part in parts:
-            into = replace(made, shape=part.shape, offset=start * made.strides[stmt.axis])
-            if part.name != made.name:  # else made where it is to be
+            into = replace(out, shape=part.shape, offset=start * out.strides[stmt.axis])
+            if part.name != out.name:  # else made where it is to be
                 _copy_part(e, into, part, at)
             start += part.shape[stmt.axis]
 
@@ -154,15 +154,15 @@ def repeat(e: Emission, stmt: ins.Repeat) -> None:
         memory = to_memory(e, x)
         _load_repeated(e, stmt, memory)
         return
-    made = e.result(stmt.out)
-    with e.filled(made) as at:
+    out = e.result(stmt.out)
+    with e.filled(out) as at:
         before = [(x.strides[i], x.shape[i]) for i in x.free if i <= stmt.axis]
         after = [(x.strides[i], x.shape[i]) for i in x.free if i > stmt.axis]
         pairs = [(prod(x.extents), at.rows), *before, (0, stmt.times), *after]
         shown = ", ".join(f"[{s}, {n}]" for s, n in pairs)
         offset = f", offset={x.offset}" if x.offset else ""
         src = f"{e.base(x, at)}.ap(pattern=[{shown}]{offset})"
-        e.call("tensor_copy", dst=e.text(made, at), src=src)
+        e.call("tensor_copy", dst=e.text(out, at), src=src)
 
 
 def _load_repeated(e: Emission, stmt: ins.Repeat, memory: Memory) -> None:
@@ -170,11 +170,11 @@ def _load_repeated(e: Emission, stmt: ins.Repeat, memory: Memory) -> None:
     rows_of_x = stmt.x.type.shape[stmt.axis]
     if stmt.axis != 0:
         raise refuse(stmt, "a repetition along this axis has no code on a NeuronCore")
-    made = e.result(stmt.out)
+    out = e.result(stmt.out)
     width = prod(stmt.x.type.shape[1:])
-    with e.filled(made) as at:
+    with e.filled(out) as at:
         chunk = ex.index(0) if at.index is None else at.index
-        repeated(e, made, at, e.memories[memory], e.scalar(chunk), width, stmt.times, rows_of_x)
+        repeated(e, out, at, e.memories[memory], e.scalar(chunk), width, stmt.times, rows_of_x)
 
 
 def repeated(
@@ -209,11 +209,11 @@ def _through_memory(
 ) -> TileValue:
     """The transposed tile by way of HBM, read with the strides of the other order."""
     memory = to_memory(e, x)
-    made = e.tile(stmt.out.name, x.dtype, stmt.out.type.shape, e.place(stmt.out))
+    out = e.tile(stmt.out.name, x.dtype, stmt.out.type.shape, e.place(stmt.out))
     strides = _dense([x.shape[a] for a in range(len(x.shape))])
     moved = [strides[a] for a in axes]
-    with e.filled(made) as at:
-        along = made.place.axis
+    with e.filled(out) as at:
+        along = out.place.axis
         offset = ""
         if along is None:
             pairs = ["[0, 128]"]
@@ -221,12 +221,12 @@ def _through_memory(
             pairs = [f"[{moved[along]}, {at.rows}]"]
             if at.index is not None:
                 offset = f", offset={128 * moved[along]} * {e.names[at.index]}"
-        pairs += [f"[{moved[i]}, {made.shape[i]}]" for i in made.free if i != along]
+        pairs += [f"[{moved[i]}, {out.shape[i]}]" for i in out.free if i != along]
         name = e.memories[memory]
         e.call(
-            "dma_copy", dst=e.text(made, at), src=f"{name}.ap(pattern=[{', '.join(pairs)}]{offset})"
+            "dma_copy", dst=e.text(out, at), src=f"{name}.ap(pattern=[{', '.join(pairs)}]{offset})"
         )
-    return made
+    return out
 
 
 def _dense(shape: list[int]) -> list[int]:

@@ -155,7 +155,7 @@ def _scalar_with(e: Emission, expr: ex.Expr) -> str:
 def pattern(e: Emission, memory: Memory, held: TileValue, spans: list[Span]) -> str:
     """The elements in the order of the tile's partitions: strides and counts."""
     strides = row_major(memory)
-    found: dict[int | None, str] = {}
+    by_axis: dict[int | None, str] = {}
     offset: ex.Expr = ex.index(0)
     registers: dict[int, str] = {}
     for number, (span, stride) in enumerate(zip(spans, strides, strict=True)):
@@ -166,10 +166,10 @@ def pattern(e: Emission, memory: Memory, held: TileValue, spans: list[Span]) -> 
         offset = total(offset, ex.Binary("mul", start, stride, INDEX))
         if span.axis is not None:
             step = simplify(ex.Binary("mul", stride, ex.index(span.step), INDEX))
-            found[span.axis] = f"[{_scalar_with(e, step)}, {count(span)}]"
+            by_axis[span.axis] = f"[{_scalar_with(e, step)}, {count(span)}]"
     along = held.place.axis
-    pairs = [f"[0, {PARTITIONS}]" if along is None else found[along]]
-    pairs += [found[i] for i in held.free if i != along] or ["[1, 1]"]
+    pairs = [f"[0, {PARTITIONS}]" if along is None else by_axis[along]]
+    pairs += [by_axis[i] for i in held.free if i != along] or ["[1, 1]"]
     at = _scalar_with(e, simplify(offset))
     text = f", offset={at}" if at != "0" else ""
     base = e.memories[memory]

@@ -20,9 +20,9 @@ def transfers(e: Emission, stmt: Stmt) -> int:
     """How many transfers a load is."""
     assert isinstance(stmt, ins.Load)
     place, shape = e.place(stmt.out), stmt.out.type.shape
-    made = e.tile_like(stmt.out)
-    if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
-        return -(-made.chunks // STACK)
+    out = e.tile_like(stmt.out)
+    if stmt.out in e.multiplied and may_stack(e, stmt.region, out):
+        return -(-out.chunks // STACK)
     return chunks(place, shape)
 
 

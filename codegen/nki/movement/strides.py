@@ -13,12 +13,12 @@ def row_major(memory: Memory) -> list[ex.Expr]:
 
     A kernel's tensors are dense whatever strides the caller's arrays have: they come as copies.
     """
-    found: list[ex.Expr] = []
+    strides: list[ex.Expr] = []
     step: ex.Expr = ex.index(1)
     for extent in reversed(memory.shape):
-        found.append(step)
+        strides.append(step)
         step = simplify(ex.Binary("mul", extent, step, INDEX))
-    return found[::-1]
+    return strides[::-1]
 
 
 def total(x: ex.Expr, y: ex.Expr) -> ex.Expr:

@@ -23,19 +23,19 @@ def convert(
     if x.constant is not None:
         return replace(x, place=place)
     x = e.in_sbuf(e.tensors(x))
-    made = replace(e.tile(hint, x.dtype, x.shape, place), paired=paired)
+    out = replace(e.tile(hint, x.dtype, x.shape, place), paired=paired)
     # Bytes pass the tensor engine unchanged where its transposition copies bits.
     wide = x.dtype.is_float and x.dtype.bits >= 16
     if by_tensor_engine(x.place, place, x.shape) and (wide or _is_byte(e, x)):
         x = flat(e, x)
-        with e.filled(made) as at:
-            transpose_chunk(e, made, x, at)
-        return made
+        with e.filled(out) as at:
+            transpose_chunk(e, out, x, at)
+        return out
     memory = to_memory(e, x)
     region = _whole(memory)
-    with e.filled(made) as at:
-        read(e, region, made, at)
-    return made
+    with e.filled(out) as at:
+        read(e, region, out, at)
+    return out
 
 
 def _is_byte(e: Emission, x: TileValue) -> bool:

@@ -46,12 +46,12 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
         acc = None if acc.is_zero else e.tensors(acc)
     dtype = e.rounded.get(stmt.out) if acc is None and limit == 0 else None
     if acc is not None and stmt.acc is not None and e.may_overwrite(stmt.acc):
-        made = acc  # nobody else reads it: the sums stay where they are
-        e.rename(stmt.out, made)
+        out = acc  # nobody else reads it: the sums stay where they are
+        e.rename(stmt.out, out)
         e.renamed.discard(stmt.out)
     else:
-        made = e.result(stmt.out, dtype)
-    pieces = Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit)
+        out = e.result(stmt.out, dtype)
+    pieces = Pieces(e, out, acc, stationary, moving, stmt.a.type.shape[-1], limit)
     if stmt.acc is not None:
         pieces.fresh = e.fresh.get(stmt.acc)
     if e.between is not None and e.between.product is stmt:

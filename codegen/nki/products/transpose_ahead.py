@@ -165,13 +165,13 @@ def _multiplying(e: Emission, body: Body) -> float:
 
 def begin(e: Emission, transposed: Transposed) -> tuple[TileValue, TileValue]:
     """Before the loop: the operand of the next iteration, and the rows that it is made of."""
-    made, rows = transposed.convert.out, transposed.load.out
-    found = []
-    for hint, value in ((f"{made.name}_next", made), (f"{rows.name}_rows", rows)):
+    operand, rows = transposed.convert.out, transposed.load.out
+    tiles = []
+    for hint, value in ((f"{operand.name}_next", operand), (f"{rows.name}_rows", rows)):
         held = e.tile(hint, value.type.dtype, value.type.shape, e.place(value))
         e.out.line(f"{held.name} = []")
-        found.append(held)
-    return found[0], found[1]
+        tiles.append(held)
+    return tiles[0], tiles[1]
 
 
 def iteration(
@@ -189,8 +189,8 @@ def iteration(
             chunk = e.index_variable("c")
             head = f"for {e.names[chunk]} in range({transposed.chunks}, {ahead.chunks})"
             with e.out.block(head):
-                made = replace(ahead, name=name)
-                transpose_chunk(e, made, rows, At(chunk, PARTITIONS))
+                operand = replace(ahead, name=name)
+                transpose_chunk(e, operand, rows, At(chunk, PARTITIONS))
     further = f"{counter} + {step} < {e.scalar(stmt.stop)}"
     e.between = Blocks(stmt, transposed, ahead, rows, further)
     e.body(tuple(s for s in stmt.body if s not in (transposed.load, transposed.convert)))

@@ -43,9 +43,9 @@ def _bytes(e: Emission, x: Value) -> list[Value]:
     if dtype.bits <= _BITS:
         return [x]
     wide = s.cast(x, U32 if dtype == U32 else I32)
-    found = []
+    parts = []
     for shift in range(0, dtype.bits, _BITS):
         moved = s.binary("shr", wide, s.number(shift, wide.type.dtype)) if shift else wide
         top = shift + _BITS == dtype.bits and dtype.is_signed
-        found.append(s.cast(moved, _I8 if top else U8))
-    return found
+        parts.append(s.cast(moved, _I8 if top else U8))
+    return parts

@@ -152,11 +152,11 @@ class RegisterBuilder:
 
     def concat(self, *xs: Operand) -> Operand:
         """Vectors of one dtype, one after another."""
-        found, *rest = xs
+        joined, *rest = xs
         for x in rest:
-            lanes = vector_type(found).count + vector_type(x).count
-            found = self._join(found, x, lanes)
-        return found
+            lanes = vector_type(joined).count + vector_type(x).count
+            joined = self._join(joined, x, lanes)
+        return joined
 
     def _join(self, x: Operand, y: Operand, lanes: int) -> Operand:
         if isinstance(x, Constant) and isinstance(y, Constant):

@@ -65,10 +65,10 @@ class Accesses:
             case mem.Gather() | mem.Scatter():
                 return start + read(stmt.index).astype(np.int64) * stmt.scale
             case mem.LoadStrided() | mem.StoreStrided():
-                found = start + np.arange(count) * int(read(stmt.stride))
+                addresses = start + np.arange(count) * int(read(stmt.stride))
             case _:
-                found = start + np.arange(count) * memory_bytes(type_)
-        return np.asarray(found, np.int64)
+                addresses = start + np.arange(count) * memory_bytes(type_)
+        return np.asarray(addresses, np.int64)
 
     def _active(self, stmt: Any, addresses: Array, read: Callable[[Operand], Array]) -> Array:
         """Which lanes are accessed; the alignment of these is checked."""

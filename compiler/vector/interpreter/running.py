@@ -111,15 +111,15 @@ class _Run:
     def instruction(self, stmt: Any) -> None:
         try:
             if is_evaluated(type(stmt)):
-                found: Array | None = evaluate(stmt, self.readings(operands(stmt)))
+                result: Array | None = evaluate(stmt, self.readings(operands(stmt)))
             else:
-                found = self.accesses.run(stmt, self.read)
+                result = self.accesses.run(stmt, self.read)
         except VectorFault as fault:
             if "\n" in str(fault):
                 raise
             raise VectorFault(f"{fault}\n  in: {print_statement(stmt)}") from None
-        if found is not None:
-            self.held[stmt.out] = found
+        if result is not None:
+            self.held[stmt.out] = result
 
     def for_(self, stmt: For) -> None:
         carried = self.readings(stmt.starts)

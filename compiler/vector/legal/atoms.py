@@ -38,8 +38,10 @@ def _divided(b: LegalBuilder, i: ins.Dot, widths: tuple[int, ...]) -> Operand:
 
         acc = None if i.acc is None else cut(i.acc, per)
         operands = cut(i.a, atom.m * atom.k), cut(i.b, atom.n * atom.k)
-        found = b.append_result(ins.Dot(Register(out.by(width)), i.atom, *operands, acc, loc=i.loc))
-        parts.append(b.part(found, 0, count))
+        part_sum = b.append_result(
+            ins.Dot(Register(out.by(width)), i.atom, *operands, acc, loc=i.loc)
+        )
+        parts.append(b.part(part_sum, 0, count))
         start += count
     return b.concat(*parts)
 

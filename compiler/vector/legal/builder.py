@@ -56,9 +56,9 @@ class LegalBuilder(Builder):
     def append_result(self, instruction: Any) -> Operand:
         """The legal form of an instruction, appended."""
         rule = self._rules.get(type(instruction))
-        found = rule(self, instruction) if rule is not None else None
-        if found is not None:
-            return found
+        legal = rule(self, instruction) if rule is not None else None
+        if legal is not None:
+            return legal
         out = super().append_result(instruction)
         assert isinstance(out, Register)
         return out

@@ -13,9 +13,9 @@ from dslc.compiler.vector.values import Constant, Operand
 
 def dtype_named(name: str) -> DType:
     """A dtype that there is."""
-    found = parse_dtype(name)
-    assert found is not None, name
-    return found
+    dtype = parse_dtype(name)
+    assert dtype is not None, name
+    return dtype
 
 
 I8, I16, U16 = dtype_named("i8"), dtype_named("i16"), dtype_named("u16")

@@ -44,8 +44,8 @@ def divided(b: LegalBuilder, op: str, x: Operand, y: Operand) -> Operand:
         overflows = b.binary("and", b.binary("eq", x, least), b.binary("eq", y, -1))
         unsafe = b.binary("or", zero, overflows)
     divisor = b.select(unsafe, 1, y)
-    found = _towards_minus_infinity(b, op, x, divisor)
-    return b.select(zero, 0, found)
+    result = _towards_minus_infinity(b, op, x, divisor)
+    return b.select(zero, 0, result)
 
 
 def _by_constant(b: LegalBuilder, op: str, x: Operand, number: int) -> Operand:
@@ -86,15 +86,15 @@ def quotient(b: LegalBuilder, x: Operand, y: Operand) -> Operand | None:
     if type_.lanes is None or known(y) is not None or dtype.bits > 32:
         return None
     wide = F32 if dtype.bits <= 16 else F64
-    found = b.binary("div", b.convert(x, wide), b.convert(y, wide))
+    ratio = b.binary("div", b.convert(x, wide), b.convert(y, wide))
     held = I32 if dtype.bits < 32 else dtype
-    return b.convert(b.convert(found, held, in_range=True), dtype)
+    return b.convert(b.convert(ratio, held, in_range=True), dtype)
 
 
 def remainder(b: LegalBuilder, x: Operand, y: Operand) -> Operand | None:
     """x - quotient * y, where the quotient is not the machine's."""
-    found = quotient(b, x, y)
-    return None if found is None else b.sub(x, b.mul(found, y))
+    whole = quotient(b, x, y)
+    return None if whole is None else b.sub(x, b.mul(whole, y))
 
 
 def power(b: LegalBuilder, x: Operand, y: Operand, dtype: DType) -> Operand:

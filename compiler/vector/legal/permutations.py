@@ -28,8 +28,8 @@ def permuted(b: LegalBuilder, i: ins.Permute) -> Operand | None:
     for start in range(0, index.count, lanes):
         count = min(lanes, index.count - start)
         part = b.shuffle(codes, [start + at % count for at in range(lanes)])
-        found = b.append_result(ins.Permute(Register(table.by(lanes)), whole, part, loc=i.loc))
-        parts.append(b.part(found, 0, count))
+        part_of = b.append_result(ins.Permute(Register(table.by(lanes)), whole, part, loc=i.loc))
+        parts.append(b.part(part_of, 0, count))
     return b.concat(*parts)
 
 
@@ -43,7 +43,7 @@ def _lane_by_lane(b: LegalBuilder, table: Operand, index: Operand) -> Operand:
     """Through the index of each lane, as a scalar."""
     count = vector_type(table).count
     at = b.convert(b.binary("and", index, count - 1), INDEX)
-    found: Operand = constant(0, vector_type(index).of(vector_type(table).dtype))
+    lanes_so_far: Operand = constant(0, vector_type(index).of(vector_type(table).dtype))
     for lane in range(vector_type(index).count):
-        found = b.insert(found, b.extract(table, b.extract(at, lane)), lane)
-    return found
+        lanes_so_far = b.insert(lanes_so_far, b.extract(table, b.extract(at, lane)), lane)
+    return lanes_so_far

@@ -57,10 +57,10 @@ class _Parser:
 
     def read_type(self) -> Type:
         token = self.cursor.name("a type")
-        found = parse_type(token.text)
-        if found is None:
+        type_ = parse_type(token.text)
+        if type_ is None:
             raise self.cursor.unknown("type", token, ("f32x16", "i32", "ptr"))
-        return found
+        return type_
 
     # Operands
 
@@ -116,10 +116,10 @@ class _Parser:
         yields: tuple[Operand, ...] = ()
         while not self.cursor.accept("}"):
             if self.cursor.accept("yield"):
-                found = [self.operand()]
+                yielded = [self.operand()]
                 while self.cursor.accept(","):
-                    found.append(self.operand())
-                yields = tuple(found)
+                    yielded.append(self.operand())
+                yields = tuple(yielded)
                 self.cursor.end_line()
                 self.cursor.expect("}")
                 break
@@ -198,9 +198,9 @@ class _Parser:
         if not self.cursor.accept("carry"):
             return (), ()
         self.cursor.expect("(")
-        found = self.cursor.until(")", self.carried)
-        registers = tuple(self.define(type_, token) for token, type_, _ in found)
-        return registers, tuple(start for _, _, start in found)
+        carried = self.cursor.until(")", self.carried)
+        registers = tuple(self.define(type_, token) for token, type_, _ in carried)
+        return registers, tuple(start for _, _, start in carried)
 
     def carried(self) -> tuple[Token, Type, Operand]:
         token = self.register_name()
@@ -256,10 +256,10 @@ class _Parser:
         return stmt
 
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        found: list[Any] = []
+        positional: list[Any] = []
         named: dict[str, Any] = {}
         if self.cursor.token.kind == "line" or self.cursor.token.text in (":", "}", "at"):
-            return found, named
+            return positional, named
         while True:
             token = self.cursor.token
             if token.kind == "name" and self.cursor.following.text == "=":
@@ -267,14 +267,14 @@ class _Parser:
                 self.cursor.expect("=")
                 named[token.text] = self.value()
             elif token.kind == "tile" and self.cursor.following.text == "[":
-                found.append(self.use())
+                positional.append(self.use())
                 self.cursor.expect("[")
-                found.append(self.operand())
+                positional.append(self.operand())
                 self.cursor.expect("]")
             else:
-                found.append(self.value())
+                positional.append(self.value())
             if not self.cursor.accept(","):
-                return found, named
+                return positional, named
 
     def value(self) -> Any:
         """An operand, an attribute's number, its word or its list of numbers."""

@@ -66,12 +66,12 @@ def where(c: Context, cond: Argument, x: Argument, y: Argument) -> Item:
     truth = cond.item()
     items = (x.item(), y.item())
     if not isinstance(truth, Value):
-        found = expressions.condition(c, truth, cond.loc)
+        truth_value = expressions.condition(c, truth, cond.loc)
         if not any(isinstance(i, Value) for i in items):
-            if isinstance(found, bool):
-                return items[0] if found else items[1]
-            return expressions.select(found, *items, x.loc)
-        truth = c.emit.full(arithmetic.as_expr(found, cond.loc), ())
+            if isinstance(truth_value, bool):
+                return items[0] if truth_value else items[1]
+            return expressions.select(truth_value, *items, x.loc)
+        truth = c.emit.full(arithmetic.as_expr(truth_value, cond.loc), ())
     if truth.type.dtype.kind is not Kind.BOOL:
         fail(
             "DSL0202",
@@ -98,8 +98,8 @@ def where(c: Context, cond: Argument, x: Argument, y: Argument) -> Item:
 @function
 def select(c: Context, cond: Argument, x: Argument, y: Argument) -> Item:
     """One of two scalars."""
-    found = expressions.condition(c, cond.item(), cond.loc)
+    truth_value = expressions.condition(c, cond.item(), cond.loc)
     items = (x.item(), y.item())
-    if isinstance(found, bool):
-        return items[0] if found else items[1]
-    return expressions.select(found, *items, x.loc)
+    if isinstance(truth_value, bool):
+        return items[0] if truth_value else items[1]
+    return expressions.select(truth_value, *items, x.loc)

@@ -134,27 +134,27 @@ def sync(c: Context) -> Item:
 
 
 def _semaphore(region: Argument, value: Argument) -> tuple[Access, ex.Expr]:
-    found = region.region()
-    memory = found.region.memory
+    element = region.region()
+    memory = element.region.memory
     check_updatable(memory, region.loc)
-    if not memory.dtype.is_integer or any(s != 1 for s in found.region.shape):
+    if not memory.dtype.is_integer or any(s != 1 for s in element.region.shape):
         fail("DSL0223", "a semaphore is one integer of a tensor", region.loc, hint="semaphore[i]")
-    return found, as_dtype(value.item(), memory.dtype, value.loc)
+    return element, as_dtype(value.item(), memory.dtype, value.loc)
 
 
 @function
 def semaphore_wait(c: Context, region: Argument, value: Argument) -> Item:
     """Wait until an integer in global memory has a value."""
-    found, wanted = _semaphore(region, value)
-    c.emit.emit(ins.SemaphoreWait(found.region, wanted, loc=c.emit.loc))
+    element, wanted = _semaphore(region, value)
+    c.emit.emit(ins.SemaphoreWait(element.region, wanted, loc=c.emit.loc))
     return None
 
 
 @function
 def semaphore_release(c: Context, region: Argument, value: Argument) -> Item:
     """Publish earlier writes and set an integer in global memory."""
-    found, wanted = _semaphore(region, value)
-    c.emit.emit(ins.SemaphoreRelease(found.region, wanted, loc=c.emit.loc))
+    element, wanted = _semaphore(region, value)
+    c.emit.emit(ins.SemaphoreRelease(element.region, wanted, loc=c.emit.loc))
     return None
 
 

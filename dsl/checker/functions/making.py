@@ -17,9 +17,9 @@ from dslc.compiler.ir import instructions as ins
 @function
 def zeros(c: Context, dtype: Argument, shape: Argument) -> Item:
     """A tile of zeros."""
-    found = dtype.dtype()
-    zero = False if found.kind is Kind.BOOL else 0
-    return c.emit.full(arithmetic.constant(zero, found, dtype.loc), shape.shape())
+    element = dtype.dtype()
+    zero = False if element.kind is Kind.BOOL else 0
+    return c.emit.full(arithmetic.constant(zero, element, dtype.loc), shape.shape())
 
 
 @function
@@ -43,20 +43,20 @@ def arange(c: Context, n: Argument) -> Item:
 @function
 def cast(c: Context, x: Argument, dtype: Argument, saturate: Argument | None = None) -> Item:
     """Another dtype."""
-    item, found = x.item(), dtype.dtype()
+    item, target = x.item(), dtype.dtype()
     clamp = saturate.boolean() if saturate else False
     if isinstance(item, Value):
-        return c.emit.cast(item, found, clamp)
+        return c.emit.cast(item, target, clamp)
     if not is_scalar(item):
         fail("DSL0214", f"cast does not work on {describe(item)}", x.loc)
     scalar = arithmetic.as_expr(item, x.loc)
-    return scalar if scalar.dtype == found else ex.Convert(scalar, found, clamp)
+    return scalar if scalar.dtype == target else ex.Convert(scalar, target, clamp)
 
 
 @function
 def view(c: Context, x: Argument, dtype: Argument, layout: Argument) -> Item:
     """The same bits per thread as another dtype and layout."""
-    tile, found, wanted = x.tile(), dtype.dtype(), layout.layout()
+    tile, target, wanted = x.tile(), dtype.dtype(), layout.layout()
     have = tile.type.layout
     if have is None:
         fail(
@@ -66,7 +66,7 @@ def view(c: Context, x: Argument, dtype: Argument, layout: Argument) -> Item:
             hint="load it with layout=...",
         )
     before = have.locals * tile.type.dtype.bits
-    after = wanted.locals * found.bits
+    after = wanted.locals * target.bits
     if have.threads != wanted.threads or before != after:
         fail(
             "DSL0231",
@@ -74,6 +74,6 @@ def view(c: Context, x: Argument, dtype: Argument, layout: Argument) -> Item:
             f"{after} bits on each of {wanted.threads}",
             c.emit.loc or x.loc,
         )
-    out = c.emit.value(found, wanted.shape, wanted)
+    out = c.emit.value(target, wanted.shape, wanted)
     c.emit.emit(ins.View(out, tile, loc=c.emit.loc))
     return out

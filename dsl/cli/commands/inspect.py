@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,14 @@ from dslc.cli.compiling import (
 )
 from dslc.cli.pages import Documented
 from dslc.cli.session import current
+from dslc.cli.tables.table import is_json, print_object
+from dslc.machines.patience import Patience
 
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
+    from dslc.compiler.ir import TileProgram
     from dslc.kernels import Kernel
+    from dslc.machines.machine import Inspection
 
 DEFAULT_SIZE = 1024  # of a dim that nothing says
 
@@ -57,7 +62,7 @@ dslc inspect gemm.tile -k gemm -t aie:npu2 -D T=bf16 --timeline gemm.svg
     default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long llvm-mca may take for Arm CPUs; 0 is as long as it wants.",
+    help="How long llvm-mca and the NPU's simulator may take; 0 is as long as they want.",
 )
 @compile_options
 def command(
@@ -75,7 +80,8 @@ def command(
     Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
     once. For GPUs: registers, instructions, and the predicted time against the roofline. For Trainium:
     a modelled run, of which --timeline makes a picture. For Arm CPUs: multiply-adds a cycle of each
-    product, by llvm-mca within --budget. Without --kernel every kernel is shown.
+    product, by llvm-mca within --budget. Without --kernel every kernel is shown. With
+    `--diagnostics json` each kernel is an object on a line of its own.
     """
     from dslc.cli.inputs import parse_definitions, parse_integers
 
@@ -88,9 +94,14 @@ def command(
         if emit:
             click.echo(_specialized(kernel, sizes, own)[0].source(emit).rstrip("\n"))
             continue
-        if i:
-            click.echo()
-        _show(kernel, sizes, own, timeline)
+        look = _look(kernel, sizes, own, budget)
+        if is_json():
+            print_object(_object(look))
+        else:
+            if i:
+                click.echo()
+            _show(look)
+        _draw(look.specialization, look.inspection.timeline, timeline)
 
 
 def _specialized(
@@ -101,37 +112,80 @@ def _specialized(
     return specialization, every | dict(specialization.fixed)
 
 
-def _show(
-    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], timeline: Path | None
-) -> None:
-    from dslc.cli.tables.accounting import plan_table, work_tables
-    from dslc.cli.tables.machine_code import prediction_of
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A kernel for these sizes and choices, and what its machine says of it."""
+
+    kernel: Kernel
+    specialization: Specialization
+    program: TileProgram
+    sizes: Mapping[str, int]
+    chosen: str
+    inspection: Inspection
+
+
+def _look(
+    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], budget: float
+) -> _Look:
     from dslc.compiler.ir.text.parser import parse_program
 
+    specialization, every = _specialized(kernel, sizes, config)
+    program = parse_program(specialization.source(specialization.ir_stages[-1]), "<final>")
+    patience = Patience.of(budget, current().note)
+    inspection = kernel.origin.machine.inspection(specialization, program, every, patience)
+    chosen = "" if not kernel.tunes else "as given" if config else _reason(kernel, every)
+    return _Look(kernel, specialization, program, every, chosen, inspection)
+
+
+def _object(look: _Look) -> dict[str, object]:
+    """What is shown, for programs: the prediction with its numbers, seconds, bytes."""
+    from dslc.cli.tables.machine_code import prediction_of
+    from dslc.compiler.ir.program import Kernel as IrKernel
+    from dslc.compiler.ir.rewrite import kernels
+    from dslc.compiler.ir.workload import Workload, workload
+
+    kernel, one, program = look.kernel, look.specialization, look.program
+    prediction = prediction_of(one, program, look.sizes)
+    work = workload(program, look.sizes) if isinstance(program, IrKernel) else Workload()
+    return {
+        "kernel": kernel.name,
+        "target": one.target,
+        "parameters": [str(p) for p in kernel.parameters],
+        "dims": {d: look.sizes[d] for d in kernel.dims},
+        "fixed": dict(one.fixed),
+        "tunes": {name: list(values) for name, values in kernel.tunes.items()},
+        "choices": dict(one.config),
+        "chosen": look.chosen,
+        "machine": dict(look.inspection.lines),
+        "prediction": None if prediction is None else asdict(prediction),
+        "work": asdict(work) if isinstance(program, IrKernel) else None,
+        "kernels": [k.name for k in kernels(program)],
+        "stages": [dict(zip(_STAGE, row, strict=True)) for row in _stage_rows(one)],
+    }
+
+
+def _show(look: _Look) -> None:
+    from dslc.cli.tables.accounting import plan_table, work_tables
+    from dslc.cli.tables.machine_code import prediction_of
+
+    kernel, one = look.kernel, look.specialization
     click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
     if kernel.doc:
         click.echo(f"  {kernel.doc.splitlines()[0]}")
-    specialization, every = _specialized(kernel, sizes, config)
-    _line("dims", " ".join(f"{d}={every[d]}" for d in kernel.dims))
-    _line("fixed", " ".join(f"{d}={n}" for d, n in specialization.fixed.items()))
+    _line("dims", " ".join(f"{d}={look.sizes[d]}" for d in kernel.dims))
+    _line("fixed", " ".join(f"{d}={n}" for d, n in one.fixed.items()))
     for tune, values in kernel.tunes.items():
-        _line(
-            f"tune {tune}",
-            f"{' | '.join(map(str, values))}   now {specialization.config.get(tune)}",
-        )
-    if kernel.tunes:
-        _line("choices", "as given" if config else _reason(kernel, every))
-    program = parse_program(specialization.source(specialization.ir_stages[-1]), "<final>")
-    inspection = kernel.origin.machine.inspection(specialization, program, every)
-    for label, text in inspection.lines:
+        text = f"{' | '.join(map(str, values))}   now {one.config.get(tune)}"
+        _line(f"tune {tune}", text)
+    _line("choices", look.chosen)
+    for label, text in look.inspection.lines:
         _line(label, text)
-    if inspection.picture:
-        _indented(inspection.picture)
-    _draw(specialization, inspection.timeline, timeline)
-    if (prediction := prediction_of(specialization, program, every)) is not None:
+    if look.inspection.picture:
+        _indented(look.inspection.picture)
+    if (prediction := prediction_of(one, look.program, look.sizes)) is not None:
         _indented(str(prediction))
-    _stages(specialization)
-    for text in (*work_tables(program, every), plan_table(program)):
+    _stages(one)
+    for text in (*work_tables(look.program, look.sizes), plan_table(look.program)):
         if text:
             _indented(text)
 
@@ -166,20 +220,25 @@ def _indented(text: str) -> None:
         click.echo(f"  {line}".rstrip())
 
 
+_STAGE = ("stage", "statements", "checked axes", "axes")
+
+
 def _stages(made: Specialization) -> None:
     """The size of the IR after every pass: statements, and axes of accesses that are checked."""
     from dslc.cli.tables.table import plain_table
+
+    rows = [(n, str(count), f"{some} of {every}") for n, count, some, every in _stage_rows(made)]
+    _indented(plain_table(_STAGE[:3], rows, (1,)))
+
+
+def _stage_rows(made: Specialization) -> Iterator[tuple[str, int, int, int]]:
     from dslc.compiler.ir.rewrite import kernels
     from dslc.compiler.ir.text.parser import parse_program
     from dslc.compiler.ir.traverse import walk
     from dslc.compiler.ir.workload import checked_axes
 
-    rows = []
     for stage in made.ir_stages:
         parts = kernels(parse_program(made.source(stage), f"<{stage}>"))
         statements = sum(1 for k in parts for _ in walk(k.body))
         counts = [checked_axes(k) for k in parts]
-        rows.append(
-            (stage, str(statements), f"{sum(c for c, _ in counts)} of {sum(n for _, n in counts)}")
-        )
-    _indented(plain_table(("stage", "statements", "checked axes"), rows, (1,)))
+        yield stage, statements, sum(c for c, _ in counts), sum(n for _, n in counts)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-from dslc.cli.session import current
+from dslc.machines.patience import UNLIMITED, Patience
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.products.throughput import Throughput
     from dslc.compilation.specialization import Specialization
 
 
-def arm_lines(made: Specialization) -> Iterator[tuple[str, str]]:
+def arm_lines(made: Specialization, patience: Patience = UNLIMITED) -> Iterator[tuple[str, str]]:
     """Labels and texts."""
     library = made.binary("dylib" if sys.platform == "darwin" else "so")
     assert library is not None
@@ -28,7 +25,7 @@ def arm_lines(made: Specialization) -> Iterator[tuple[str, str]]:
         features = ", ".join(made.artifact.launch["features"]) or "nothing beyond Armv8.0"
         yield "needs", features
         yield "a thread has", f"{size_text(made.artifact.launch['scratch'])} of scratch"
-    yield from _products(made)
+    yield from _products(made, patience)
 
 
 def _symbols(made: Specialization) -> list[str]:
@@ -38,7 +35,7 @@ def _symbols(made: Specialization) -> list[str]:
     return [k["entry"] for k in calls]
 
 
-def _products(made: Specialization) -> Iterator[tuple[str, str]]:
+def _products(made: Specialization, patience: Patience) -> Iterator[tuple[str, str]]:
     from dslc.codegen.aarch64.products.throughput import (
         DEPTH,
         each_throughput,
@@ -53,20 +50,18 @@ def _products(made: Specialization) -> Iterator[tuple[str, str]]:
     if not any(map(mca_path, VERSIONS)):
         yield "multiply-adds", f"apt install llvm-{PINNED} shows how many a cycle"
         return
-    budget = float(click.get_current_context().params.get("budget") or 0) or math.inf
-    until = time.monotonic() + budget
-    timed = [replace(m, until=until) for m in models()]
+    timed = [replace(m, until=patience.until) for m in models()]
     every = len(main_loops(text)) * len(timed)
     known = 0
-    session = current()
     try:
-        session.note(f"llvm-mca: {every} simulations of products", level=0)
+        patience.tell(f"llvm-mca: {every} simulations of products")
         for throughput in each_throughput(text, timed):
             known += 1
+            patience.tell(f"llvm-mca: {known} of {every} simulations of products")
             yield _product(throughput, DEPTH)
     except TimeoutError:
-        told = f"{known} of {every} simulations within {budget:g} s"
-        yield "llvm-mca", f"{told}; --budget {budget * 4:g} gives it more"
+        told = f"{known} of {every} simulations within {patience.seconds:g} s"
+        yield "llvm-mca", f"{told}; {patience.more}"
 
 
 def _product(throughput: Throughput, depth: int) -> tuple[str, str]:

@@ -35,6 +35,16 @@ def work_tables(program: TileProgram, sizes: Sizes) -> Iterator[str]:
     yield _operations(total)
 
 
+def operations_table(program: TileProgram, sizes: Sizes) -> str:
+    """Turns, operations and bytes of a launch, all calls of a program together."""
+    if isinstance(program, Kernel):
+        return _operations(workload(program, sizes))
+    total = Workload()
+    for call in program.calls:
+        total.add(workload(call.kernel, _sizes_of(program, call, sizes)))
+    return _operations(total)
+
+
 def plan_table(program: TileProgram) -> str:
     """Where the buffers of each kernel lie, as the memory plan has them; empty without buffers."""
     planned = [k for k in kernels(program) if any(isinstance(s, ins.Alloc) for s in walk(k.body))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,14 @@ if TYPE_CHECKING:
     from dslc.runtime.aie_simulator import Run
 
 
-def run_of(made: Specialization) -> Run:
-    """The kernel's module on the simulator; nothing is computed."""
+def run_of(made: Specialization, until: float = math.inf) -> Run:
+    """The kernel's module on the simulator; nothing is computed.
+
+    TimeoutError where it goes on at `until`, of time.monotonic().
+    """
     from dslc.runtime.aie_simulator import simulate
 
-    return simulate(made.source("aie-mlir"), None)
+    return simulate(made.source("aie-mlir"), None, until=until)
 
 
 def run_lines(run: Run) -> Iterator[tuple[str, str]]:

@@ -37,8 +37,8 @@ class Core:
 
     def get_cascade(self, kind: str) -> Any:
         """Take 512 bits of elements of a type from the core before."""
-        found = yield from self._runtime.get(kind, self._line)
-        return found
+        vector = yield from self._runtime.get(kind, self._line)
+        return vector
 
 
 def called(name: str, functions: Functions, op: Operation) -> Callable[..., Any]:
@@ -55,14 +55,14 @@ def called(name: str, functions: Functions, op: Operation) -> Callable[..., Any]
         arguments = [x.data.reshape(s) if isinstance(x, Memory) else x for x, s in pairs]
         more = {"core": Core(runtime, op.line)} if wants_core else {}
         try:
-            found: Any = function(*arguments, **more)
+            result: Any = function(*arguments, **more)
             if waits:
-                found = yield from found
+                result = yield from result
         except (TypeError, ValueError, IndexError) as problem:
             raise AieFault("function", f"@{name}: {problem}", line=op.line) from problem
         for x in given:
             if isinstance(x, Memory):
                 x.mark(np.arange(x.count))
-        return found
+        return result
 
     return call

@@ -43,5 +43,5 @@ def to_bytes(value: Any, kind: str) -> bytes:
 
 def from_bytes(bits: bytes, kind: str) -> Any:
     """The vector of bits."""
-    found = np.frombuffer(bits, element_type(kind, 0))
-    return found.astype(np.float32) if kind == "bf16" else found.copy()
+    vector = np.frombuffer(bits, element_type(kind, 0))
+    return vector.astype(np.float32) if kind == "bf16" else vector.copy()

@@ -25,8 +25,8 @@ _FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-
 def compiler() -> str | None:
     """The host's C compiler: $CC, gcc or clang; None where there is none."""
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (path := shutil.which(name)):
+            return path
     return None
 
 

@@ -87,11 +87,11 @@ class Loop:
     def _define(self, name: str, kind: Kind) -> str:
         if kind[0] not in C:
             raise Unknown
-        made = f"v{len(self._names)}"
-        self._names[name], self._kinds[name] = made, kind
+        own = f"v{len(self._names)}"
+        self._names[name], self._kinds[name] = own, kind
         size = f"[{_size(kind[1])}]" if kind[1] else ""
-        self._line(f"{C[kind[0]]} {made}{size};")
-        return made
+        self._line(f"{C[kind[0]]} {own}{size};")
+        return own
 
     def _index(self, name: str) -> str:
         """An index by its name, from around the loop where it is not defined inside."""
@@ -160,8 +160,8 @@ class Loop:
         inners = []
         for (inner, kind), given in zip(carried, op.operands[3:], strict=True):
             source = self._read(given)
-            made = self._define(inner, kind_of(kind))
-            self._copy(made, source, kind.shape)
+            inner_name = self._define(inner, kind_of(kind))
+            self._copy(inner_name, source, kind.shape)
             inners.append(inner)
         counter = f"v{len(self._names)}"
         self._names[index], self._kinds[index] = counter, ("index", ())
@@ -174,15 +174,15 @@ class Loop:
 
     def _yield(self, op: Operation, yields: list[str]) -> None:
         # All are read before any is written: they may change places.
-        made = []
+        copies = []
         for name, target in zip(op.operands, yields, strict=True):
             source, kind = self._read(name), self._kinds[target]
             if len(op.operands) > 1 and name in yields:
                 fresh = self._define(f"{name}!{len(self._names)}", kind)
                 self._copy(fresh, source, kind[1])
                 source = fresh
-            made.append((self._names[target], source, kind[1]))
-        for target_name, source, shape in made:
+            copies.append((self._names[target], source, kind[1]))
+        for target_name, source, shape in copies:
             self._copy(target_name, source, shape)
 
     def _copy(self, target: str, source: str, shape: tuple[int, ...]) -> None:
@@ -193,12 +193,12 @@ class Loop:
     def _each(self, name: str, kind: Kind, text: str, operands: list[str]) -> None:
         """An elementwise expression; scalars among the operands serve every lane."""
         wide = [self._read(x) + ("[i]" if self._kinds[x][1] else "") for x in operands]
-        made = self._define(name, kind)
+        result = self._define(name, kind)
         value = text.format(*wide)
         if kind[1]:
-            self._line(f"for (int i = 0; i < {_size(kind[1])}; i++) {made}[i] = {value};")
+            self._line(f"for (int i = 0; i < {_size(kind[1])}; i++) {result}[i] = {value};")
         else:
-            self._line(f"{made} = {value};")
+            self._line(f"{result} = {value};")
 
     def _load(self, op: Operation) -> None:
         memory, place = _one_index(op.operands)
@@ -206,13 +206,13 @@ class Loop:
         kind = kind_of(op.type)
         at, count = self._index(place), _size(kind[1])
         self._line(f"READ({number}, {at}, {count}, {op.line - self.line});")
-        made = self._define(op.results[0], kind)
+        result = self._define(op.results[0], kind)
         source = f"(({STORED[kind[0]]} *)M[{number}].data)[{at}{' + i' if kind[1] else ''}]"
         source = f"wide({source})" if kind[0] == "bf16" else source
         if kind[1]:
-            self._line(f"for (int i = 0; i < {count}; i++) {made}[i] = {source};")
+            self._line(f"for (int i = 0; i < {count}; i++) {result}[i] = {source};")
         else:
-            self._line(f"{made} = {source};")
+            self._line(f"{result} = {source};")
 
     def _store(self, op: Operation) -> None:
         value, *access = op.operands
@@ -298,10 +298,10 @@ class Loop:
             raise Unknown
         source = self._read(operands[0])
         size = _size(self._kinds[operands[0]][1])
-        made = self._define(result, kind)
+        reduced = self._define(result, kind)
         step = REDUCE[word].format(f"{source}[i]")
         self._line(f"{{ float t = {source}[0]; for (int i = 1; i < {size}; i++) t = {step};")
-        self._line(f"  {made} = t; }}")
+        self._line(f"  {reduced} = t; }}")
 
     def _contract(self, op: Operation, result: str) -> None:
         a, b, c = op.operands
@@ -309,12 +309,12 @@ class Loop:
         left, right, start = (self._read(x) for x in (a, b, c))
         (m, k), n = self._kinds[a][1], self._kinds[b][1][1]
         element = C[kind[0]]
-        made = self._define(result, kind)
+        sums = self._define(result, kind)
         self._line(f"for (int i = 0; i < {m}; i++) {{ {element} t[{n}] = {{0}};")
         self._line(f"  for (int k = 0; k < {k}; k++) for (int j = 0; j < {n}; j++)")
         self._line(f"    t[j] += ({element}){left}[i * {k} + k] * {right}[k * {n} + j];")
         at = f"[i * {n} + j]"
-        self._line(f"  for (int j = 0; j < {n}; j++) {made}{at} = {start}{at} + t[j]; }}")
+        self._line(f"  for (int j = 0; j < {n}; j++) {sums}{at} = {start}{at} + t[j]; }}")
 
 
 def _one_index(operands: list[str]) -> tuple[str, str]:

@@ -23,18 +23,18 @@ Resolve = Callable[[str], str]
 
 def round_bf16(x: Any) -> Any:
     """To nearest even, in an f32."""
-    found = np.asarray(x, np.float32).astype(extension_dtype("bf16")).astype(np.float32)
-    return found if found.ndim else np.float32(found)
+    rounded = np.asarray(x, np.float32).astype(extension_dtype("bf16")).astype(np.float32)
+    return rounded if rounded.ndim else np.float32(rounded)
 
 
 def _erf(x: Any) -> Any:
-    found = np.vectorize(math.erf, otypes=[np.float32])(x)
-    return found if np.ndim(x) else np.float32(found)
+    result = np.vectorize(math.erf, otypes=[np.float32])(x)
+    return result if np.ndim(x) else np.float32(result)
 
 
 def _wrapped(x: Any, dtype: Any) -> Any:
-    found = np.asarray(x).astype(np.int64).astype(dtype)
-    return found if found.ndim else dtype(found)
+    wrapped = np.asarray(x).astype(np.int64).astype(dtype)
+    return wrapped if wrapped.ndim else dtype(wrapped)
 
 
 def _unsigned(x: Any) -> Any:
@@ -54,13 +54,13 @@ def _codes(x: Any, bits: int) -> Any:
 
 def _truncated(x: Any, y: Any) -> Any:
     """The quotient of integers towards zero."""
-    found = np.abs(np.int64(x)) // np.abs(np.int64(y))
-    return np.where((np.int64(x) < 0) == (np.int64(y) < 0), found, -found)[()]
+    quotient = np.abs(np.int64(x)) // np.abs(np.int64(y))
+    return np.where((np.int64(x) < 0) == (np.int64(y) < 0), quotient, -quotient)[()]
 
 
 def _cast_float(x: Any, dtype: Any) -> Any:
-    found = np.trunc(x).astype(np.int64).astype(dtype)
-    return found if np.ndim(found) else dtype(found)
+    whole = np.trunc(x).astype(np.int64).astype(dtype)
+    return whole if np.ndim(whole) else dtype(whole)
 
 
 def block_floating(x: Any, axis: int) -> Any:
@@ -243,9 +243,9 @@ def _compare(op: Operation, word: str, operands: list[str]) -> str:
 
 
 def _predicate(op: Operation, word: str) -> str:
-    found = op.attributes.get("predicate")
-    if word == "cmpf" and isinstance(found, Number):
-        return FLOAT_PREDICATES[int(found.value)]
+    predicate = op.attributes.get("predicate")
+    if word == "cmpf" and isinstance(predicate, Number):
+        return FLOAT_PREDICATES[int(predicate.value)]
     return op.text("predicate")
 
 
@@ -299,8 +299,8 @@ def number_text(value: Any, element: str, op: Operation) -> str:
         return repr(value)
     if value == 0:
         return "0"
-    (found,) = struct.unpack("<f", struct.pack("<I", value << (16 if element == "bf16" else 0)))
-    return {"nan": "nan", "inf": "inf", "-inf": "-inf"}.get(repr(found), repr(found))
+    (number,) = struct.unpack("<f", struct.pack("<I", value << (16 if element == "bf16" else 0)))
+    return {"nan": "nan", "inf": "inf", "-inf": "-inf"}.get(repr(number), repr(number))
 
 
 def _math(op: Operation, word: str, resolve: Resolve) -> str:

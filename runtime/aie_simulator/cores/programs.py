@@ -111,10 +111,10 @@ class _Translation:
 
     def resolve(self, name: str) -> str:
         """The Python name of an SSA value, buffers of the device included."""
-        found = self.device.values.get(name)
-        if isinstance(found, Memory):
-            check_reach(self.tile, found.tile, f"buffer {found.name}", 0, dma=False)
-            self.names[f"m_{python(name)}"] = found
+        value = self.device.values.get(name)
+        if isinstance(value, Memory):
+            check_reach(self.tile, value.tile, f"buffer {value.name}", 0, dma=False)
+            self.names[f"m_{python(name)}"] = value
             return f"m_{python(name)}"
         return python(name)
 
@@ -213,8 +213,8 @@ def _call(t: _Translation, op: Operation) -> None:
 def _constant_memory(t: _Translation, op: Operation) -> None:
     """`memref.get_global`: a constant of the device, or a buffer of the core by its symbol."""
     name = op.text("name")
-    found = t.device.symbols.get(name)
-    if not isinstance(found, Memory):
+    memory = t.device.symbols.get(name)
+    if not isinstance(memory, Memory):
         declared = t.device.symbols.get(f"global {name}")
         initial = (
             declared.attributes.get("initial_value") if isinstance(declared, Operation) else None
@@ -222,9 +222,9 @@ def _constant_memory(t: _Translation, op: Operation) -> None:
         if initial is None:
             raise AieFault("symbol", f"@{name} is no constant or buffer", line=op.line)
         count, kind = elements_of(op.type, op.line)
-        found = Memory(name, kind, np.zeros(count, element_type(kind, op.line)))
-        fill(found, initial, op.line)
-    t.names[python(op.results[0])] = found
+        memory = Memory(name, kind, np.zeros(count, element_type(kind, op.line)))
+        fill(memory, initial, op.line)
+    t.names[python(op.results[0])] = memory
 
 
 def _local_memory(t: _Translation, op: Operation) -> None:
@@ -333,7 +333,7 @@ def _quiet(steps: Steps) -> Steps:
     while True:
         with np.errstate(all="ignore"):
             try:
-                found = next(steps)
+                step = next(steps)
             except StopIteration:
                 return
-        yield found
+        yield step

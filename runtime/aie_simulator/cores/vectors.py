@@ -94,6 +94,6 @@ def _strided(op: Operation, word: str, operands: list[str]) -> str:
 
 def inserted(vector: Any, place: Any, value: Any) -> Any:
     """A vector with some lanes replaced."""
-    found = np.array(vector)
-    found[place] = value
-    return found
+    vector_after = np.array(vector)
+    vector_after[place] = value
+    return vector_after

@@ -19,10 +19,10 @@ class Runtime:
 
     def end(self, fifo: str, port: str, line: int) -> End:
         """The core's end of a FIFO."""
-        found = self._device.ends.get((fifo, self._tile))
-        if found is None or found.produces != (port == "Produce"):
+        end = self._device.ends.get((fifo, self._tile))
+        if end is None or end.produces != (port == "Produce"):
             raise AieFault("fifo", f"@{fifo} does not {port.lower()} here", line=line)
-        return found
+        return end
 
     def acquire(self, fifo: str, port: str, count: int, line: int) -> Any:
         """Objects, so many held in all."""
@@ -63,9 +63,9 @@ class Runtime:
 
     def cascade(self, line: int, *, sends: bool) -> Cascade:
         """The cascade that the core sends to, or takes from."""
-        for found in self._device.cascades:
-            if (found.source if sends else found.target) == self._tile:
-                return found
+        for link in self._device.cascades:
+            if (link.source if sends else link.target) == self._tile:
+                return link
         raise AieFault("cascade", "no cascade stream begins or ends here", line=line)
 
     def put(self, value: Any, kind: str, line: int) -> Steps:

@@ -48,9 +48,9 @@ def iota(
 ) -> None:
     """dst[p, ...] = offset + p * channel_multiplier + the steps of the pattern, in 32-bit integers."""
     out = core.tile(dst, "dst", SBUF)
-    found = _affine(core, out, pattern, offset, channel_multiplier)
+    numbers = _affine(core, out, pattern, offset, channel_multiplier)
     if core.values:
-        whole = found.astype(np.int32)
+        whole = numbers.astype(np.int32)
         core.write(
             out,
             whole.astype(np.float32) if out.dtype in FLOATS else whole.astype(out.values().dtype),
@@ -73,10 +73,10 @@ def affine_select(
     out, source = core.tile(dst, "dst", SBUF), core.tile(on_true_tile, "on_true_tile", SBUF)
     core.alike(out, source)
     core.require(getattr(cmp_op, "name", "") in _COMPARISONS, "operator", f"cmp_op={cmp_op!r}")
-    found = _affine(core, out, pattern, offset, channel_multiplier)
+    numbers = _affine(core, out, pattern, offset, channel_multiplier)
     if core.values:
-        keep = cmp_op.alu(found, 0) != 0
-        x = core.f32(source).reshape(found.shape)
+        keep = cmp_op.alu(numbers, 0) != 0
+        x = core.f32(source).reshape(numbers.shape)
         core.write(out, np.where(keep, x, np.float32(on_false_value)))
     core.run("Pool", _START + out.free, (source,), (out,))
 

@@ -37,12 +37,12 @@ def fold(op: Operator, values: Array, start: Array | None = None) -> Array:
     assert op.alu is not None
     ufunc = op.alu
     if isinstance(ufunc, np.ufunc) and op.name != "subtract":
-        found = ufunc.reduce(values, axis=1, keepdims=True)
+        total = ufunc.reduce(values, axis=1, keepdims=True)
     else:
-        found = values[:, :1]
+        total = values[:, :1]
         for i in range(1, values.shape[1]):
-            found = ufunc(found, values[:, i : i + 1])
-    return np.asarray(found if start is None else ufunc(start, found))
+            total = ufunc(total, values[:, i : i + 1])
+    return np.asarray(total if start is None else ufunc(start, total))
 
 
 def accumulate_into(

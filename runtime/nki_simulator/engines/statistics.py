@@ -83,25 +83,25 @@ def nc_find_index8(core: Core, dst: Any, data: Any, vals: Any) -> None:
 
 def _places(x: Array, v: Array) -> Array:
     """The first place of each value that an equal value before it has not taken; -1 for none."""
-    found = np.full(v.shape, -1, np.int64)
+    places = np.full(v.shape, -1, np.int64)
     free = np.ones(x.shape, bool)
     rows = np.arange(len(x))
     for i in range(v.shape[1]):
         same = free & (x == v[:, i : i + 1])
         met = same.any(axis=1)
-        found[met, i] = same.argmax(axis=1)[met]
-        free[rows[met], found[met, i]] = False
-    return found
+        places[met, i] = same.argmax(axis=1)[met]
+        free[rows[met], places[met, i]] = False
+    return places
 
 
 def _descending(places: Array, v: Array) -> Array:
     """The places of equal values, which the machine tells from the last to the first."""
-    found = places.copy()
-    for row, values in zip(found, v, strict=True):
+    descending = places.copy()
+    for row, values in zip(descending, v, strict=True):
         for value in np.unique(values):
             mine = np.flatnonzero(values == value)
             row[mine] = row[mine][::-1]
-    return found
+    return descending
 
 
 @instruction

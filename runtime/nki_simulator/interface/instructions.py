@@ -38,9 +38,9 @@ class Row:
     @cached_property
     def signature(self) -> inspect.Signature:
         """The parameters, to which calls are bound; defaults are their texts."""
-        made = ast.parse(f"def f({self.parameters}): pass").body[0]
-        assert isinstance(made, ast.FunctionDef)
-        given, texts = made.args.args, [ast.unparse(d) for d in made.args.defaults]
+        stub = ast.parse(f"def f({self.parameters}): pass").body[0]
+        assert isinstance(stub, ast.FunctionDef)
+        given, texts = stub.args.args, [ast.unparse(d) for d in stub.args.defaults]
         padded: list[Any] = [inspect.Parameter.empty] * (len(given) - len(texts)) + texts
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature(

@@ -64,18 +64,18 @@ def wrong_uses(tree: ast.Module, version: int) -> Iterator[Wrong]:
 
 def _modules(every: Sequence[ast.AST]) -> dict[str, str]:
     """The names under which a file has the modules of nki."""
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for node in every:
         match node:
             case ast.Import(names=names):
                 for alias in names:
                     if alias.name in (_ISA, _LANGUAGE) and alias.asname:
-                        found[alias.asname] = alias.name
+                        modules[alias.asname] = alias.name
             case ast.ImportFrom(module="nki", names=names):
                 for alias in names:
                     if f"nki.{alias.name}" in (_ISA, _LANGUAGE):
-                        found[alias.asname or alias.name] = f"nki.{alias.name}"
-    return found
+                        modules[alias.asname or alias.name] = f"nki.{alias.name}"
+    return modules
 
 
 def _member(node: ast.expr, modules: dict[str, str]) -> tuple[str, str] | None:
@@ -87,15 +87,15 @@ def _member(node: ast.expr, modules: dict[str, str]) -> tuple[str, str] | None:
 
 
 def _row(function: ast.expr, modules: dict[str, str]) -> Row | None:
-    found = _member(function, modules)
-    return INSTRUCTION_ROWS.get(found[1]) if found and found[0] == _ISA else None
+    member = _member(function, modules)
+    return INSTRUCTION_ROWS.get(member[1]) if member and member[0] == _ISA else None
 
 
 def _name(node: ast.Attribute, modules: dict[str, str]) -> Iterator[Wrong]:
     """Members of the modules and of their enumerations."""
-    found = _member(node, modules)
-    if found is not None:
-        module, name = found
+    member = _member(node, modules)
+    if member is not None:
+        module, name = member
         known = _ISA_NAMES if module == _ISA else LANGUAGE_NAMES
         if name not in known:
             yield Wrong("signature", f"{module} has no {name}", node.lineno)
@@ -121,10 +121,10 @@ def _call(node: ast.Call, row: Row, modules: dict[str, str], version: int) -> It
         yield Wrong("signature", f"{row.name}: {wrong}", node.lineno)
         return
     for parameter, kind in row.operators.items():
-        found = _member(given[parameter], modules) if parameter in given else None
-        if found is None or found[0] != _LANGUAGE:
+        member = _member(given[parameter], modules) if parameter in given else None
+        if member is None or member[0] != _LANGUAGE:
             continue
-        operator = {"max": "maximum", "min": "minimum"}.get(found[1], found[1])
+        operator = {"max": "maximum", "min": "minimum"}.get(member[1], member[1])
         if operator not in KINDS[kind]:
             yield Wrong(
                 "operator",
@@ -159,9 +159,9 @@ def _registers(
             name = node.func.id if isinstance(node.func, ast.Name) else name
             if name in _LOOPS:
                 looped |= {a.id for a in node.args if isinstance(a, ast.Name)}
-    found: dict[int, frozenset[str]] = {}
+    by_node: dict[int, frozenset[str]] = {}
     if not looped and not allocates:
-        return found
+        return by_node
 
     def visit(node: ast.AST, seen: frozenset[str]) -> None:
         if isinstance(node, ast.FunctionDef):
@@ -169,12 +169,12 @@ def _registers(
             seen = frozenset(seen - own) | (own if node.name in looped else set())
             seen |= {n for inner in node.body for n in _allocated(inner, modules)}
         elif isinstance(node, ast.BinOp):
-            found[id(node)] = seen
+            by_node[id(node)] = seen
         for child in ast.iter_child_nodes(node):
             visit(child, seen)
 
     visit(tree, frozenset())
-    return found
+    return by_node
 
 
 def _allocated(node: ast.stmt, modules: dict[str, str]) -> Iterator[str]:

@@ -50,3 +50,15 @@ def test_the_cache_and_a_package(
 
 def test_a_size_is_text_and_number() -> None:
     assert (size_text(1536), size_text(1536).bytes) == ("1.5 KiB", 1536)
+
+
+def test_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[3] / "examples" / "rmsnorm.tile"
+    words = ("inspect", str(example), "-t", "cuda:sm_90a", "--dim", "M=64", "--dim", "H=256")
+    (found,) = objects(capsys, *words)
+    assert found["dims"] == {"M": 64, "H": 256}
+    assert found["choices"].keys() == {"BM"}
+    assert found["prediction"]["seconds"] > 0
+    assert found["work"]["stored"] == {"y": 64 * 256 * 2}
+    assert found["stages"][0] == {"stage": "ir", "statements": 17, "checked axes": 5, "axes": 5}
+    assert "registers" in found["machine"]["thread"]

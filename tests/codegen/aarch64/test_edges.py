@@ -60,3 +60,20 @@ def test_the_text_means_what_the_kernel_means(case: str, size: int, tmp_path: Pa
         found[target] = np.full_like(x, -1)
         dslc.compile(path, target=target, cache=False).k(x, found[target])
     np.testing.assert_array_equal(found["aarch64:i8mm"], found["interp"])
+
+
+def test_products_of_one_element_read_no_mask_behind_its_end(tmp_path: Path) -> None:
+    """A register of sums has four columns, the mask beside them one byte."""
+    needs_emulator()
+    path = tmp_path / "k.tile"
+    path.write_text("""
+kernel k(x: bool[1, 1], y: out f32[1, 1]):
+    total = full(f32, [1, 1], 1.0)
+    for i in range(0, 3):
+        ones = full(f32, [1, 1], 1.0)
+        total = where(x[:, 0 : 1], ones, dot(ones, ones, transposed="b"))
+    y[0 : 1, 0 : 1] = total
+""")
+    y = np.zeros((1, 1), np.float32)
+    dslc.compile(path, target="aarch64:i8mm", cache=False).k(np.zeros((1, 1), bool), y)
+    assert y[0, 0] == 1

@@ -66,9 +66,9 @@ def _turned(b: LegalBuilder, x: Operand, quarters: int) -> Operand:
     curve = polynomial(b, z, "cos")
     cosine = b.add(top, b.fma(b.mul(z, z), curve, tail))
     count = b.add(multiple, quarters)
-    found = b.select(b.binary("ne", b.binary("and", count, 1), 0), cosine, sine)
+    turned = b.select(b.binary("ne", b.binary("and", count, 1), 0), cosine, sine)
     below = b.binary("ne", b.binary("and", count, 2), 0)
-    return b.select(below, b.unary("neg", found), found)
+    return b.select(below, b.unary("neg", turned), turned)
 
 
 def _near(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:

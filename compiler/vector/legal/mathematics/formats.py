@@ -49,10 +49,10 @@ def _signed(dtype: DType) -> DType:
 def polynomial(b: LegalBuilder, x: Operand, name: str) -> Operand:
     """The polynomial of that name's coefficients for x's dtype, by Horner's rule."""
     *rest, last = coefficients(name, single=fields_of(x).is_single)
-    found: Operand = b.operand(last, vector_type(x))
+    total: Operand = b.operand(last, vector_type(x))
     for c in reversed(rest):
-        found = b.fma(found, x, b.operand(c, vector_type(x)))
-    return found
+        total = b.fma(total, x, b.operand(c, vector_type(x)))
+    return total
 
 
 def whole(b: LegalBuilder, x: Operand, times: float = 1.0) -> tuple[Operand, Operand]:

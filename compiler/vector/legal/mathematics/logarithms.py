@@ -72,12 +72,12 @@ def _series(b: LegalBuilder, f: Operand, fields: Fields) -> tuple[Operand, Opera
     return half, b.mul(s, b.add(half, rest))
 
 
-def _finished(b: LegalBuilder, x: Operand, found: Operand) -> Operand:
+def _finished(b: LegalBuilder, x: Operand, logarithm: Operand) -> Operand:
     """The logarithms of 0, infinity, and of what has none."""
     infinity = b.operand(float("inf"), fields_of(x).number)
-    found = b.select(b.binary("eq", x, infinity), infinity, found)
-    found = b.select(b.binary("eq", x, 0.0), float("-inf"), found)
-    return b.select(b.binary("ge", x, 0.0), found, float("nan"))
+    logarithm = b.select(b.binary("eq", x, infinity), infinity, logarithm)
+    logarithm = b.select(b.binary("eq", x, 0.0), float("-inf"), logarithm)
+    return b.select(b.binary("ge", x, 0.0), logarithm, float("nan"))
 
 
 def rsqrt(b: LegalBuilder, x: Operand) -> Operand:

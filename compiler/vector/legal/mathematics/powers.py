@@ -30,10 +30,10 @@ def power(b: LegalBuilder, x: Operand, y: Operand) -> Operand:
     magnitude = b.unary("abs", x)
     if fields_of(x).is_single:
         exponent = b.mul(b.convert(y, F64), b.unary("log2", b.convert(magnitude, F64)))
-        found = b.convert(b.unary("exp2", exponent), F32)
+        powered = b.convert(b.unary("exp2", exponent), F32)
     else:
-        found = _precise(b, magnitude, y)
-    return _special(b, x, y, magnitude, found)
+        powered = _precise(b, magnitude, y)
+    return _special(b, x, y, magnitude, powered)
 
 
 def _precise(b: LegalBuilder, x: Operand, y: Operand) -> Operand:
@@ -71,7 +71,7 @@ def _logarithm(b: LegalBuilder, x: Operand) -> tuple[Operand, Operand]:
 
 
 def _special(
-    b: LegalBuilder, x: Operand, y: Operand, magnitude: Operand, found: Operand
+    b: LegalBuilder, x: Operand, y: Operand, magnitude: Operand, powered: Operand
 ) -> Operand:
     """Zeros, infinities, NaN, and negative bases, whose powers of integers alone are numbers."""
     number = fields_of(x).number
@@ -79,23 +79,23 @@ def _special(
     rises = b.binary("gt", y, 0.0)
     at_infinity = b.select(rises, infinity, 0.0)
     at_zero = b.select(rises, 0.0, infinity)
-    found = b.select(b.binary("eq", magnitude, 0.0), at_zero, found)
-    found = b.select(b.binary("eq", magnitude, infinity), at_infinity, found)
+    powered = b.select(b.binary("eq", magnitude, 0.0), at_zero, powered)
+    powered = b.select(b.binary("eq", magnitude, infinity), at_infinity, powered)
     endless = b.binary("eq", b.unary("abs", y), infinity)
     grows = b.binary("eq", b.binary("gt", magnitude, 1.0), rises)
     limit = b.select(grows, infinity, 0.0)
     limit = b.select(b.binary("eq", magnitude, 1.0), 1.0, limit)
-    found = b.select(endless, limit, found)
+    powered = b.select(endless, limit, powered)
     is_whole = b.binary("eq", b.unary("trunc", y), y)
     half = b.mul(y, 0.5)
     is_odd = b.binary("and", is_whole, b.binary("ne", b.unary("trunc", half), half))
     bits = b.bitcast(x, fields_of(x).integer)
     negative = b.binary("lt", bits, 0)
-    found = b.select(b.binary("and", negative, is_odd), b.unary("neg", found), found)
+    powered = b.select(b.binary("and", negative, is_odd), b.unary("neg", powered), powered)
     root = b.binary("and", b.binary("lt", x, 0.0), b.unary("not", is_whole))
     root = b.binary("and", root, b.binary("lt", magnitude, infinity))
-    found = b.select(root, float("nan"), found)
+    powered = b.select(root, float("nan"), powered)
     unknown = b.binary("or", b.binary("ne", x, x), b.binary("ne", y, y))
-    found = b.select(unknown, float("nan"), found)
+    powered = b.select(unknown, float("nan"), powered)
     one = b.binary("or", b.binary("eq", x, 1.0), b.binary("eq", y, 0.0))
-    return b.select(one, 1.0, found)
+    return b.select(one, 1.0, powered)

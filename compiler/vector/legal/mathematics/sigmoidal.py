@@ -21,8 +21,8 @@ def tanh(b: LegalBuilder, x: Operand) -> Operand:
         polynomial(b, z, "tanh"),
         magnitude,
     )
-    found = b.select(b.binary("lt", magnitude, 0.625), near, far)
-    return with_sign(b, found, x)
+    result = b.select(b.binary("lt", magnitude, 0.625), near, far)
+    return with_sign(b, result, x)
 
 
 def erf(b: LegalBuilder, x: Operand) -> Operand:

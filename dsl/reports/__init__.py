@@ -1,0 +1,1 @@
+"""`dslc report`: all that is known of kernels on machines, as one page of HTML."""

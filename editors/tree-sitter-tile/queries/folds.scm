@@ -1,0 +1,1 @@
+[(kernel) (program) (function) (for) (while) (if) (docstring)] @fold
