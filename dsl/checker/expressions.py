@@ -174,7 +174,7 @@ def _compare(c: Context, node: tree.Compare) -> Item:
     comparisons: list[Item] = []
     for op, x, y in zip(node.ops, items, items[1:], strict=False):
         if op in ("is", "is not"):
-            found.append(_identity(op, x, y, node.loc))
+            comparisons.append(_identity(op, x, y, node.loc))
             continue
         if op not in OPERATORS:
             fail("DSL0214", f"the operator {op} is not part of the language", node.loc)
@@ -188,7 +188,9 @@ def _compare(c: Context, node: tree.Compare) -> Item:
 def _identity(op: str, x: Item, y: Item, loc: Loc) -> bool:
     """`x is None` and `x is not None`: known when the kernel is compiled."""
     if y is not None:
-        hint = "write `==` to compare numbers; `is None` asks whether an optional parameter was given"
+        hint = (
+            "write `==` to compare numbers; `is None` asks whether an optional parameter was given"
+        )
         fail("DSL0214", f"{op} compares with None alone", loc, hint=hint)
     return (x is None or isinstance(x, Absent)) == (op == "is")
 

@@ -169,6 +169,9 @@ class BodyReader:
                 return self._logical(self._op(op, loc), values, loc)
             case ast.Compare(left, ops, rest):
                 names = tuple(self._compare(op, loc) for op in ops)
+                for op, operand in zip(names, rest, strict=True):
+                    if op.startswith("is") and not _is_none(operand):
+                        raise error("DSL0105", FOREIGN["is"][0], loc, hint=FOREIGN["is"][1])
                 return tree.Compare(self.exprs([left, *rest]), names, loc=loc)
             case ast.IfExp(condition, then, otherwise):
                 return tree.Conditional(
@@ -246,6 +249,10 @@ class BodyReader:
         kind = type(node).__name__
         message, hint = FOREIGN_NODES.get(kind, (f"there is no `{kind.lower()}`", None))
         return error("DSL0105", message, loc, hint=hint)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _too_deep(loc: Loc) -> DiagnosticError:
