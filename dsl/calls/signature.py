@@ -15,7 +15,8 @@ class Parameter:
     """One parameter: `dims` is the text of each axis, None for a scalar.
 
     `mode` is in, out or inout. `packed` is `row` where the storage of a low-bit tensor is fixed.
-    `strides` are the texts of those that the kernel names, in elements.
+    `strides` are the texts of those that the kernel names, in elements. Of an `optional` one a call may
+    give None, or nothing.
     """
 
     name: str
@@ -24,12 +25,14 @@ class Parameter:
     mode: str = "in"
     packed: str | None = None
     strides: tuple[str, ...] | None = None
+    optional: bool = False
 
     def __str__(self) -> str:
         mode = "" if self.mode == "in" else f"{self.mode} "
         dims = "" if self.dims is None else f"[{', '.join(self.dims)}]"
         packed = f" packed {self.packed}" if self.packed else ""
-        return f"{self.name}: {mode}{self.dtype}{dims}{packed}"
+        optional = " | None" if self.optional else ""
+        return f"{self.name}: {mode}{self.dtype}{dims}{packed}{optional}"
 
     @property
     def rank(self) -> int:
@@ -97,6 +100,9 @@ class Signature:
                 raise error("DSL0741", f"{self.name} got the argument {name} twice", self.loc)
             else:
                 arguments[name] = value
+        for parameter in self.parameters:
+            if parameter.optional:
+                arguments.setdefault(parameter.name, None)
         if len(arguments) < len(names):
             self.choices(options)  # a misspelt name says more than a missing argument
             raise self._missing([n for n in names if n not in arguments])

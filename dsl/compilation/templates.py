@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,7 @@ class TemplateOrigin:
         self._replacements = Replacements()
         self._preferred = PreferredBlocks(self)
         self._called = CalledKernels(self)
+        self._variants: dict[frozenset[str], TemplateOrigin] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -97,6 +98,17 @@ class TemplateOrigin:
         """The origin of a kernel that this program calls."""
         sources = {**self.sources, "kernel": template.name}
         return TemplateOrigin(template, self.options, self.tile, sources)
+
+    def without(self, names: Collection[str]) -> TemplateOrigin:
+        """The origin of the kernel in which some of its optional parameters are None."""
+        absent = frozenset(names)
+        with self._lock:
+            if absent not in self._variants:
+                sources = {**self.sources, "without": " ".join(sorted(absent))}
+                self._variants[absent] = TemplateOrigin(
+                    self.template.without(absent), self.options, self._tile, sources
+                )
+            return self._variants[absent]
 
     def identity(self) -> str:
         """The SHA-256 (hex) of what its choices mean: the source, its imports and definitions.
@@ -356,7 +368,8 @@ def _key(
 
 def _signature(template: Template) -> Signature:
     parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides) for p in template.params
+        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides, p.optional)
+        for p in template.params
     )
     return Signature(
         template.name, parameters, template.dims, template.tunes, template.doc, template.loc

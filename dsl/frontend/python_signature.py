@@ -41,7 +41,13 @@ def param_types(node: ast.FunctionDef, at: dict[str, Loc]) -> dict[str, ast.expr
         if arg.annotation is None:
             message = f"the parameter `{arg.arg}` has no type"
             raise error("DSL0122", message, at[arg.arg], hint=_FORMS)
-        types[arg.arg] = _nested(_Unquote(at[arg.arg]).visit(arg.annotation))
+        annotation = _Unquote(at[arg.arg]).visit(arg.annotation)
+        match annotation:
+            case ast.BinOp(left, ast.BitOr(), ast.Constant(None)):
+                annotation.left = _nested(left)
+                types[arg.arg] = annotation
+            case _:
+                types[arg.arg] = _nested(annotation)
     return types
 
 
@@ -56,6 +62,10 @@ def dim_names(annotation: ast.expr) -> Iterator[str]:
 
 def read_param(name: str, annotation: ast.expr, loc: Loc, reader: BodyReader) -> tree.Param:
     """The parameter that an annotation describes; DSL0122 where it describes none."""
+    optional = False
+    match annotation:
+        case ast.BinOp(left, ast.BitOr(), ast.Constant(None)):
+            annotation, optional = left, True
     found = _read(annotation, reader)
     dims = None
     dtype = found.node
@@ -70,7 +80,7 @@ def read_param(name: str, annotation: ast.expr, loc: Loc, reader: BodyReader) ->
     expr = reader.expr(dtype)
     if not isinstance(expr, tree.Name):
         raise _refused(annotation, reader, "this is no type")
-    return tree.Param(name, expr, dims, found.mode, strides, found.packed, loc=loc)
+    return tree.Param(name, expr, dims, found.mode, strides, found.packed, optional, loc=loc)
 
 
 def _read(node: ast.expr, reader: BodyReader) -> _Type:
