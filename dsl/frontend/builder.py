@@ -92,14 +92,14 @@ class TreeBuilder(ExpressionBuilder):
         mode, parts = (parts[0], parts[1:]) if isinstance(parts[0], str) else ("in", parts)
         optional = parts[-1] is None
         dtype, dims = parts[0]
-        found: dict[str, Any] = {}
+        given: dict[str, Any] = {}
         for word, value, place in parts[1 : len(parts) - optional]:
-            if word in found:
+            if word in given:
                 self.error("DSL0111", f"`{word}` is given twice", place)
-            found[word] = value
-        strides, packed = found.get("strides"), found.get("packed")
-        if dims is None and found:
-            self.error("DSL0111", f"a scalar has no {' and no '.join(found)}", loc)
+            given[word] = value
+        strides, packed = given.get("strides"), given.get("packed")
+        if dims is None and given:
+            self.error("DSL0111", f"a scalar has no {' and no '.join(given)}", loc)
         elif strides is not None and len(strides) != len(dims):
             message = f"{len(strides)} strides for {len(dims)} dims"
             self.error("DSL0111", message, loc, hint="give one stride for each dim")

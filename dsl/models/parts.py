@@ -105,7 +105,7 @@ class CheckpointParts:
         self, name: str, weight: Array | Quantized, bias: Array | Quantized | None = None
     ) -> Part:
         if self.rounding is not None and not isinstance(weight, Quantized):
-            weight = self.rounding(weight, head=name == "head")
+            weight = self.rounding(weight, head=name == "head", activations=self.dtype)
         form: Form = form_of(weight, self.dtype)
         arrays = {"w": form.codes, **form.arrays}
         if bias is not None:

@@ -19,6 +19,8 @@ from dslc.models.linear import Product
 PIECES = (256, 64, 16, 1)
 """The rows of a call: a prompt goes in the largest that fit, so that few kernels are compiled."""
 
+_RUN = 2048  # logits that are compared by themselves
+
 Constants = Mapping[str, "str | int | float"]
 
 
@@ -77,9 +79,16 @@ class Plan:
 
     def choice(self) -> Iterator[Step]:
         """The likeliest token as the next one, `ids:1`, at the next place."""
-        tensors = {"logits": "logits:1", "token": "ids:1"}
-        yield self._step("greedy", tensors, {}, M=1, V=self.config.vocabulary)
-        yield self._step("advance", {"start": "start"}, {})
+        v = self.config.vocabulary
+        runs = -(-v // _RUN)
+        self.shapes["ids:1"] = (1,), "i32"
+        self.shapes["values:1"] = (1, runs), "f32"
+        self.shapes["at:1"] = (1, runs), "i32"
+        found = {"values": "values:1", "at": "at:1"}
+        tensors = {"logits": "logits:1", **found}
+        yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        tensors = {**found, "token": "ids:1", "start": "start"}
+        yield self._step("next_token", tensors, {}, M=1, P=runs)
 
     def _attention(self, number: int, rows: int, x: str) -> Iterator[Step]:
         c = self.config

@@ -24,6 +24,7 @@ from dslc.compiler.targets import INTERP, TARGETS
 from dslc.machines import registry
 from dslc.machines.interp import Interpreter
 from dslc.machines.machine import Draft, Facts, Inspection, Machine
+from dslc.machines.patience import UNLIMITED, Patience
 
 SOURCE = """\
 kernel scaled(x: f32[M], y: out f32[M]):
@@ -61,7 +62,11 @@ class Echo(Interpreter):
         return {"echo": lambda: artifact.file("echo.txt").decode(), **super().texts(artifact)}
 
     def inspection(
-        self, made: object, program: TileProgram, sizes: Mapping[str, int]
+        self,
+        made: object,
+        program: TileProgram,
+        sizes: Mapping[str, int],
+        patience: Patience = UNLIMITED,
     ) -> Inspection:
         return Inspection((("echo", f"of M = {sizes['M']}"),), "a picture", lambda: "<svg/>")
 

@@ -20,7 +20,8 @@ A turn may grow where its slices along a counter follow on those of the turn bef
 the tiles along them bears on one at another coordinate (`axis_extents`): every number is what it was.
 Turns of a GPU are small since many run at once; a NeuronCore runs one after another, and an
 instruction takes as long for one partition as for 128. A row of a transfer shorter than 2 KiB costs
-more than its bytes.
+more than its bytes. A product of matrices grows to 512 rows and columns, so that each operand is
+loaded a fourth as often as for the 128 that a GPU has room for.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from dslc.compiler.passes.padding.resized import Resized
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, usable
 from dslc.compiler.passes.trainium.placement import PARTITIONS
 from dslc.compiler.targets import Target
-from dslc.compiler.targets.nki import engines_of
+from dslc.compiler.targets.nki import MOVING, engines_of
 
 ROW = 4096
 """Bytes of a row at which Neuron's documents of DMA aim: at 2 KiB a row still costs a quarter more."""
@@ -55,7 +56,7 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class JoinTurns:
-    """Grows the turns of kernels without products, whose blocks a model chooses."""
+    """Grows turns until their tiles use the partitions, or half of PSUM."""
 
     target: Target
     # Passes of the list: what they are stands there, and an address is no part of a cache's key.
@@ -67,7 +68,7 @@ class JoinTurns:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        if not all(isinstance(s, _KNOWN) for s in walk(kernel.body)):
+        if not all(isinstance(s, _KNOWN) or _is_product(s) for s in walk(kernel.body)):
             return kernel
         for number in reversed(range(len(kernel.grid))):  # the rows of transfers first
             kernel = self._grown(kernel, number)
@@ -105,6 +106,13 @@ class JoinTurns:
         if sum(_least_bytes(v) for v in made) <= room:
             return True
         return sbuf_peak(self.place(kernel)).bytes <= room
+
+
+def _is_product(stmt: Stmt) -> bool:
+    """Whether a product is of matrices of floats, without scales."""
+    if not isinstance(stmt, ins.Dot) or stmt.scale_a is not None:
+        return False
+    return stmt.out.type.rank == 2 and stmt.a.type.dtype.is_float
 
 
 def constants(axis: GridAxis) -> tuple[int, int, int] | None:
@@ -200,7 +208,13 @@ def _is_last(kernel: Kernel, axis: GridAxis) -> bool:
 
 
 def _wanted(kernel: Kernel, axis: GridAxis) -> int:
-    """Elements along the counter that use the partitions, or rows of a transfer; of a vector both."""
+    """Elements along the counter that use the partitions, or rows of a transfer; of a vector both.
+
+    A product is MOVING columns at a time. So many rows of it take half of PSUM, the other half is for
+    the sums that follow.
+    """
+    if any(isinstance(s, ins.Dot) for s in walk(kernel.body)):
+        return MOVING
     found = []
     for stmt, tile, number, _ in _along(kernel, axis):
         (region,) = regions(stmt)
