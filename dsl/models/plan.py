@@ -147,6 +147,9 @@ class Plan:
         c = self.config
         normed = self._activation("normed", rows, c.hidden)
         yield self._norm(f"{number}.inner_norm", rows, x, normed)
+        if c.has_experts(number):
+            yield from self._experts(number, rows, normed, x)
+            return
         places: dict[str, tuple[str, int]] = {}
         sizes = {"gate": c.inner, "up": c.inner}
         yield from self._projections(number, "gate_up", sizes, rows, normed, places)
@@ -162,6 +165,34 @@ class Plan:
             F=c.inner,
         )
         yield from self._onto(number, "down", "post_inner_norm", rows, inner, x)
+
+    def _experts(self, number: int, rows: int, normed: str, x: str) -> Iterator[Step]:
+        """Each row through its experts, onto x: as many rows within as experts are chosen."""
+        c, e = self.config, self.config.experts
+        assert e is not None
+        scores = self._activation("scores", rows, e.count)
+        yield from self._product(f"{number}.router", rows, normed, scores)
+        chosen, share = f"chosen:{rows}", f"share:{rows}"
+        self.shapes[chosen] = (rows, e.chosen), "i32"
+        self.shapes[share] = (rows, e.chosen), "f32"
+        found = {"chosen": chosen, "share": share}
+        dims = {"M": rows, "EX": e.count, "TOP": e.chosen}
+        own: Constants = {"T": self.dtype, "NORMED": int(e.normed)}
+        yield Step("route", {"logits": scores, **found}, dims, own)
+        inside = rows * e.chosen
+        both = self._activation("experts_in", inside, 2 * e.inner)
+        dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": c.hidden}
+        dims |= {"EK": e.count * c.hidden, "N": 2 * e.inner}
+        tensors = {"a": normed, "chosen": chosen, "w": f"{number}.experts_in/w", "y": both}
+        yield Step("experts_in", tensors, dims, {"T": self.dtype})
+        inner = self._activation("experts_inner", inside, e.inner)
+        dims = {"M": inside, "A": 2 * e.inner, "B": 2 * e.inner, "F": e.inner}
+        own = {"T": self.dtype, "UPAT": e.inner}
+        yield Step(c.gate, {"gate": both, "up": both, "y": inner}, dims, own)
+        dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": e.inner}
+        dims |= {"EK": e.count * e.inner, "N": c.hidden}
+        tensors = {"a": inner, **found, "w": f"{number}.experts_out/w", "c": x}
+        yield Step("experts_out", tensors, dims, {"T": self.dtype})
 
     def _projections(
         self,
