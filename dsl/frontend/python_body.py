@@ -169,8 +169,8 @@ class BodyReader:
                 return self._logical(self._op(op, loc), values, loc)
             case ast.Compare(left, ops, rest):
                 names = tuple(self._compare(op, loc) for op in ops)
-                for op, operand in zip(names, rest, strict=True):
-                    if op.startswith("is") and not _is_none(operand):
+                for name, operand in zip(names, rest, strict=True):
+                    if name.startswith("is") and not _is_none(operand):
                         raise error("DSL0105", FOREIGN["is"][0], loc, hint=FOREIGN["is"][1])
                 return tree.Compare(self.exprs([left, *rest]), names, loc=loc)
             case ast.IfExp(condition, then, otherwise):

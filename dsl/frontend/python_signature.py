@@ -36,12 +36,12 @@ def param_types(node: ast.FunctionDef, at: dict[str, Loc]) -> dict[str, ast.expr
     if node.args.defaults:
         last = [*node.args.posonlyargs, *node.args.args][-1].arg
         raise error("DSL0122", "a kernel's parameters have no defaults", at[last])
-    types = {}
+    types: dict[str, ast.expr] = {}
     for arg in (*node.args.posonlyargs, *node.args.args):
         if arg.annotation is None:
             message = f"the parameter `{arg.arg}` has no type"
             raise error("DSL0122", message, at[arg.arg], hint=_FORMS)
-        annotation = _Unquote(at[arg.arg]).visit(arg.annotation)
+        annotation: ast.expr = _Unquote(at[arg.arg]).visit(arg.annotation)
         match annotation:
             case ast.BinOp(left, ast.BitOr(), ast.Constant(None)):
                 annotation.left = _nested(left)
