@@ -87,8 +87,10 @@ def parse_value(value: object) -> Item:
     if value is None or isinstance(value, bool | int | float | DType | Layout):
         return value
     if isinstance(value, str):
-        if value in ("True", "False", "None"):
-            return {"True": True, "False": False, "None": None}[value]
+        if value in ("True", "False"):
+            return value == "True"
+        if value == "None":
+            return None
         return _parse_text(value)
     name = getattr(value, "name", None)
     return parse_dtype(name) if isinstance(name, str) and parse_dtype(name) else str(value)

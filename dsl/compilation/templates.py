@@ -29,7 +29,7 @@ from dslc.tuner.predicted import PredictedChoices
 from dslc.tuner.preferred import PreferredBlocks
 
 if TYPE_CHECKING:
-    from dslc.checker import NeedsDims, Template
+    from dslc.checker import NeedsDims, ParamInfo, Template
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.artifact import Param
     from dslc.compiler.ir import TileProgram
@@ -88,7 +88,6 @@ class TemplateOrigin:
         self._replacements = Replacements()
         self._preferred = PreferredBlocks(self)
         self._called = CalledKernels(self)
-        self._variants: dict[frozenset[str], TemplateOrigin] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -101,14 +100,8 @@ class TemplateOrigin:
 
     def without(self, names: Collection[str]) -> TemplateOrigin:
         """The origin of the kernel in which some of its optional parameters are None."""
-        absent = frozenset(names)
-        with self._lock:
-            if absent not in self._variants:
-                sources = {**self.sources, "without": " ".join(sorted(absent))}
-                self._variants[absent] = TemplateOrigin(
-                    self.template.without(absent), self.options, self._tile, sources
-                )
-            return self._variants[absent]
+        sources = {**self.sources, "without": " ".join(sorted(names))}
+        return TemplateOrigin(self.template.without(names), self.options, self._tile, sources)
 
     def identity(self) -> str:
         """The SHA-256 (hex) of what its choices mean: the source, its imports and definitions.
@@ -367,13 +360,12 @@ def _key(
 
 
 def _signature(template: Template) -> Signature:
-    parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides, p.optional)
-        for p in template.params
-    )
-    return Signature(
-        template.name, parameters, template.dims, template.tunes, template.doc, template.loc
-    )
+    t = template
+    return Signature(t.name, tuple(map(_parameter, t.params)), t.dims, t.tunes, t.doc, t.loc)
+
+
+def _parameter(p: ParamInfo) -> Parameter:
+    return Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides, p.optional)
 
 
 def origins(
@@ -390,11 +382,17 @@ def origins(
     all that is wrong.
     """
     from dslc.checker import check_module
+    from dslc.compiler.targets import find_target
     from dslc.frontend.imports import DISK
     from dslc.frontend.printer import print_module
 
     checked = check_module(
-        module, search=tuple(search), define=options.define, folder=folder, files=files or DISK
+        module,
+        search=tuple(search),
+        define=options.define,
+        folder=folder,
+        files=files or DISK,
+        machine=find_target(options.target),
     )
 
     def tile() -> str:

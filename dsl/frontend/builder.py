@@ -208,7 +208,7 @@ class TreeBuilder(ExpressionBuilder):
         return op.text[:-1]
 
     def tune(self, loc: Loc, name: Token, *choices: tree.Expr) -> tree.Tune:
-        """`tune NAME = a | b`."""
+        """`tune NAME = a | b`, or `tune NAME`."""
         return tree.Tune(name.text, choices, loc=loc)
 
     def require(self, loc: Loc, condition: tree.Expr) -> tree.Require:
