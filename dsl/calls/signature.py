@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dslc.calls.launch_options import OPTIONS, as_option
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType, Kind, parse_dtype
+
+if TYPE_CHECKING:
+    from dslc.checker import ParamInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class Parameter:
     def is_written(self) -> bool:
         """Whether the kernel writes it."""
         return self.mode != "in"
+
+
+def parameter_of(p: ParamInfo) -> Parameter:
+    """The parameter as its kernel declares it."""
+    return Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides, p.optional)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dslc.calls import argument_facts
 from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
-from dslc.calls.signature import Parameter, Signature, as_dim
+from dslc.calls.signature import Signature, as_dim, parameter_of
 from dslc.compilation.building import BuildOptions, build
 from dslc.compilation.called_kernels import CalledKernels
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
@@ -29,7 +29,7 @@ from dslc.tuner.predicted import PredictedChoices
 from dslc.tuner.preferred import PreferredBlocks
 
 if TYPE_CHECKING:
-    from dslc.checker import NeedsDims, ParamInfo, Template
+    from dslc.checker import NeedsDims, Template
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.artifact import Param
     from dslc.compiler.ir import TileProgram
@@ -361,11 +361,7 @@ def _key(
 
 def _signature(template: Template) -> Signature:
     t = template
-    return Signature(t.name, tuple(map(_parameter, t.params)), t.dims, t.tunes, t.doc, t.loc)
-
-
-def _parameter(p: ParamInfo) -> Parameter:
-    return Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides, p.optional)
+    return Signature(t.name, tuple(map(parameter_of, t.params)), t.dims, t.tunes, t.doc, t.loc)
 
 
 def origins(
