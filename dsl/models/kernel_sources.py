@@ -99,6 +99,13 @@ class PackagedKernels:
         return self._library[packaged_name(step)].specialize(**step.dims)
 
 
+@functools.cache
+def plan_fingerprint() -> str:
+    """The hash of the kernels and of what puts them together: imports of others do not fit."""
+    files = (KERNELS, *(KERNELS.with_name(f"{n}.py") for n in ("plan", "linear", "parts")))
+    return digest({file.name: file.read_bytes() for file in files})
+
+
 def packaged_name(step: Step) -> str:
     """The name of a step's kernel in a package, where each set of constants is a kernel of its own."""
     constants = {n: repr(v) for n, v in step.constants.items()}
