@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias, TypeVar
+
+from dslc.compiler.diagnostics import error
 
 Command: TypeAlias = tuple[str, ...]
 Tool = TypeVar("Tool")
 
-_LONGEST = 300.0  # seconds
+_LONGEST = 600.0  # seconds
 
 
 def installed(variable: str, ways: Mapping[str, Callable[[], Tool | None]]) -> Iterator[Tool]:
@@ -25,16 +28,32 @@ def installed(variable: str, ways: Mapping[str, Callable[[], Tool | None]]) -> I
 def run(command: Command, folder: str) -> subprocess.CompletedProcess[str]:
     """Run one command in a folder, which also takes what the tool would keep elsewhere."""
     caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **caches, "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_LONGEST,
-    )
+    return ended(command, folder, {**os.environ, **caches, "LC_ALL": "C"})
+
+
+def ended(
+    command: Sequence[str], folder: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; DSL0957 where that takes more than `_LONGEST` seconds."""
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LONGEST,
+        )
+    except subprocess.TimeoutExpired:
+        name = Path(command[0]).name
+        raise error(
+            "DSL0957",
+            f"{name} was stopped after {_LONGEST:.0f} seconds",
+            hint="where the machine has much else to do, again may be enough; else use smaller tiles, "
+            "or fewer iterations that are written out",
+        ) from None
 
 
 @functools.cache

@@ -78,8 +78,8 @@ def quantize(
     def fill(start: int) -> None:
         block = slice(start, start + step)
         values = _finite_floats(weights[:, block].T).reshape(-1, rows // group, group)
-        found, scales[block], zeros = _rounded(values, target, scale_type)
-        codes[block] = found.reshape(-1, rows)
+        quantized, scales[block], zeros = _rounded(values, target, scale_type)
+        codes[block] = quantized.reshape(-1, rows)
         if points is not None:
             points[block] = zeros
 
@@ -166,17 +166,17 @@ def dequantize(quantized: Quantized) -> Array:
 
 
 def _dtype(dtype: DType | str) -> DType:
-    found = parse_dtype(dtype) if isinstance(dtype, str) else dtype
-    if found is None:
+    known = parse_dtype(dtype) if isinstance(dtype, str) else dtype
+    if known is None:
         raise error("DSL0790", f"there is no dtype {dtype!r}", hint="u4, i6, f6e3m2, ...")
-    return found
+    return known
 
 
 def _float(dtype: DType | str) -> DType:
-    found = _dtype(dtype)
-    if not found.is_float:
-        raise error("DSL0790", f"scales are floats, not {found}", hint="f16, bf16, f32 or e8m0")
-    return found
+    scale = _dtype(dtype)
+    if not scale.is_float:
+        raise error("DSL0790", f"scales are floats, not {scale}", hint="f16, bf16, f32 or e8m0")
+    return scale
 
 
 def _check_groups(weights: Array, group: int) -> None:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
+import subprocess
 from collections import Counter
 
+import pytest
+
+from support import mutants as running
 from support.mutants import ROOMS, ROOT, mutants
 
 MUTANTS = mutants()
@@ -33,3 +39,23 @@ def test_there_are_faults_in_every_room() -> None:
     rooms = Counter(m.file.partition("/")[0] for m in MUTANTS)
     assert set(rooms) == set(ROOMS)
     assert len(MUTANTS) == len({m.name for m in MUTANTS})
+
+
+def test_a_fault_that_starts_processes_without_end_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_PROCESSES", 3)
+    monkeypatch.setattr(running, "_LOOK", 0.2)
+    run = subprocess.Popen(
+        ["sh", "-c", "for i in 1 2 3 4 5; do sleep 60 & done; wait"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.communicated(run)
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()

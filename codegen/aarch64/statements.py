@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,15 +14,15 @@ from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.chunks.scalars import condition_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.accesses import check as in_bounds
-from dslc.codegen.aarch64.memory.accesses import span
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import nest
 from dslc.codegen.aarch64.memory.transfer import places, store_lanes, to_general
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.refusals import unsupported
+from dslc.codegen.chunks import bounds
 from dslc.codegen.chunks.at import At
-from dslc.codegen.chunks.nests import Span, lanes_for
-from dslc.codegen.chunks.regions import Inside, region_at, unproved
+from dslc.codegen.chunks.nests import lanes_for
+from dslc.codegen.chunks.regions import region_at, unproved
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
@@ -36,31 +37,19 @@ def store(e: Emission, i: ins.Store) -> None:
     """A tile to memory; coordinates out of bounds are not computed."""
     shape = i.x.type.shape
     held = in_registers(e, i.x)
-    spans: list[Span] = []
-    guarded: list[int] = []
     product, marked = _product(e, i.x), set[str]()
-    for k, axis in enumerate(i.region.axes):
-        bounded = axis.checked and axis.step == 1 and not axis.dropped and not held
-        if bounded:
-            guarded.append(k)
-        if not axis.dropped:
-            spans.append(span(e, axis, i.region.extent(k)) if bounded else None)
+    # The coordinates of what is in registers must be known: each is checked by itself.
+    spans = None if held else bounds.spans(e, i.region)
 
     def chunk(at: At) -> None:
-        where = region_at(i.region, at)
-        facts = [
-            Inside(where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.extent(k))
-            for k in guarded
-        ]
-        e.inside += facts
-        first = product is not None and product not in marked and at.count == _lanes(shape)
-        if product is not None and first:
-            marked.add(product)
-            e.marks.epilogue(product, at.count)
-        store_chunk(e, i.region, at, for_memory(e, e.pull(i.x, at), i.x.type.dtype))
-        if first:
-            e.marks.end()
-        del e.inside[len(e.inside) - len(facts) :]
+        with nullcontext() if held else bounds.within(e, i.region, at):
+            first = product is not None and product not in marked and at.count == _lanes(shape)
+            if product is not None and first:
+                marked.add(product)
+                e.marks.epilogue(product, at.count)
+            store_chunk(e, i.region, at, for_memory(e, e.pull(i.x, at), i.x.type.dtype))
+            if first:
+                e.marks.end()
 
     if i.where is None:
         nest(e, shape, _lanes(shape), chunk, spans, unroll=held)

@@ -263,8 +263,8 @@ def unary(op: str, x: str, dtype: DType) -> str:
 def convert(x: str, source: DType, to: DType, saturate: bool = False) -> str:
     """One element in another dtype, as a value of that dtype's element type."""
     if to.is_float:
-        made = x if source == to else _to_float(x, source, to)
-        return _finite(made, to) if saturate else made
+        number = x if source == to else _to_float(x, source, to)
+        return _finite(number, to) if saturate else number
     if source == to:
         return x
     if to.kind is Kind.BOOL:

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from dslc.codegen.tools import ended
 from dslc.compiler.diagnostics import error
 from dslc.compiler.scratch import scratch_folder
 
@@ -28,7 +29,6 @@ _FLAGS = (
     "-std=gnu11", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=all", "-I", "include",
 )  # fmt: skip
 _LINKED = ("-shared", "-nostdlib", "-Wl,--build-id=none", "-Wl,-s")
-_LONGEST = 300.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +64,7 @@ class Compiler:
 
 def _run(command: Sequence[str], folder: str) -> None:
     caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_LONGEST,
-        env={**os.environ, **caches, "LC_ALL": "C"},
-    )
+    done = ended(command, folder, {**os.environ, **caches, "LC_ALL": "C"})
     if done.returncode:
         text = f"the C interface does not compile: {(done.stderr + done.stdout).strip()[:2000]}"
         raise error("DSL0952", text, hint="this is a defect of the generator")

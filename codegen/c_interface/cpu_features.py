@@ -48,7 +48,10 @@ X86: Mapping[str, tuple[Place, int]] = {
     "avx512vnni": (_SEVEN_C, 11),
     "avx512bitalg": (_SEVEN_C, 12),
     "avx512vpopcntdq": (_SEVEN_C, 14),
+    "amxbf16": (_SEVEN_D, 22),
     "avx512fp16": (_SEVEN_D, 23),
+    "amxtile": (_SEVEN_D, 24),
+    "amxint8": (_SEVEN_D, 25),
     "avxvnni": (_SEVEN_1, 4),
     "avx512bf16": (_SEVEN_1, 5),
     "sahf": (_EXTENDED, 0),
@@ -60,8 +63,8 @@ ARM: Mapping[str, tuple[int, tuple[int, ...]]] = {
     "i8mm": (26, (13,)),
     "bf16": (26, (14,)),
 }
-# Registers that the system has to keep, in XCR0: of SSE and AVX, and of AVX-512.
-_YMM, _ZMM = 0x6, 0xE6
+# Registers that the system has to keep, in XCR0: of SSE and AVX, of AVX-512, of AMX.
+_YMM, _ZMM, _TMM = 0x6, 0xE6, 0x60000
 
 
 def condition(features: Collection[str], machine: Machine) -> str:
@@ -79,9 +82,12 @@ def _x86(features: Collection[str]) -> list[str]:
     if any(name.startswith("avx") for name in features):
         wide = any(name.startswith("avx512") for name in features)
         lines.append(f"dslc_keeps({_ZMM if wide else _YMM:#x})")
+    tiles = any(name.startswith("amx") for name in features)
+    if tiles:
+        lines.append(f"dslc_keeps({_TMM:#x})")
     for (leaf, part, word), mask in sorted(masks.items()):
         lines.append(f"dslc_has({leaf:#x}, {part}, {word}, {mask:#x}u)")
-    return lines
+    return [*lines, "dslc_tiles()"] if tiles else lines
 
 
 def _arm(features: Collection[str]) -> list[str]:

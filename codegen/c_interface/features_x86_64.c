@@ -10,3 +10,14 @@ static int dslc_keeps(unsigned bits) {
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (low & bits) == bits;
 }
+
+/* Whether the process may use AMX's tiles, which Linux permits to those that ask (arch_prctl). */
+__attribute__((unused)) static int dslc_tiles(void) {
+#ifdef __linux__
+  long failed;
+  __asm__ volatile("syscall" : "=a"(failed) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+  return !failed;
+#else
+  return 0;
+#endif
+}

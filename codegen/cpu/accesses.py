@@ -10,10 +10,10 @@ from dslc.codegen.cpu.bits import load_bits, store_bits
 from dslc.codegen.cpu.places import Array
 from dslc.codegen.cpu.transfer import both, load_lanes, store_lanes
 from dslc.compiler.dtypes import BOOL, I32, INDEX, Kind
-from dslc.compiler.ir import AxisSlice, Region
+from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, simplify, to_expr
 from dslc.compiler.ir.arithmetic.index_arithmetic import largest, least
 from dslc.compiler.vector.building import lanes_of
 from dslc.compiler.vector.types import VectorType
@@ -108,17 +108,6 @@ def store_chunk(
         store_bits(e, array, there, x, mask)
         return
     store_lanes(e, array, there, x, mask, stream=stream)
-
-
-def span(e: Emission, axis: AxisSlice, extent: ex.Expr) -> tuple[ex.Expr, ex.Expr]:
-    """From which to which (exclusive) coordinate of a checked axis of step 1 elements are in bounds."""
-    start = axis.start if axis.start.dtype == INDEX else ex.Convert(axis.start, INDEX)
-    low: ex.Expr = ex.index(0)
-    if not e.is_natural(linear(start)):
-        low = ex.Binary("max", low, ex.Unary("neg", start, INDEX), INDEX)
-    left = ex.Binary("sub", extent, start, INDEX)
-    high = ex.Binary("min", ex.index(axis.size), left, INDEX)
-    return simplify(low), simplify(ex.Binary("max", low, high, INDEX))
 
 
 PULLS: dict[type, Any] = {ins.Load: load}

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.bit_positions import coordinates, digits
+from dslc.codegen.cpu import words
 from dslc.codegen.cpu.blocks import giving_nothing
 from dslc.codegen.cpu.elementwise import splat
-from dslc.codegen.cpu.places import Array, Live, typed
+from dslc.codegen.cpu.places import Array, typed
 from dslc.codegen.cpu.transfer import both, index_of, mask_of, places
 from dslc.compiler.dtypes import BOOL, U8, DType, parse_dtype
 from dslc.compiler.ir import Value
@@ -39,7 +40,6 @@ def word(bits: int) -> DType:
 
 
 _U16, _U64 = word(16), word(64)
-_WORD = 4  # bytes
 
 
 def as_word(e: Emission, x: Operand) -> Operand:
@@ -66,6 +66,8 @@ def view(e: Emission, i: ins.View, at: At) -> Operand:
     if i.out.type.dtype.bits > i.x.type.dtype.bits:
         singles = [_joined(e, i, one) for one in e.singly(at)]
         return _together(e, singles, i.out.type.dtype)
+    if (found := words.codes(e, i, at)) is not None:
+        return found
     bits = [_bit(i, at.lane(k)) for k in range(at.count)]
     width, size = i.out.type.dtype.bits, i.x.type.dtype.bits
     split = [_split(local, size) for _, local in bits]
@@ -75,8 +77,6 @@ def view(e: Emission, i: ins.View, at: At) -> Operand:
     threads = [thread for thread, _ in bits]
     whole = [number for number, _ in split]
     shifts = [rest for _, rest in split if rest is not None]
-    if (words := _by_words(e, i, at, threads, whole, shifts)) is not None:
-        return words
     x = _pulled(e, i.x, at, threads, whole)
     if any(shifts):
         x = e.b.binary("rshift", x, _distances(shifts, vector_type(x)))
@@ -90,34 +90,6 @@ def view(e: Emission, i: ins.View, at: At) -> Operand:
         crossing = lanes_of([s + width > size for s in shifts], BOOL)
         both_ = e.b.binary("or", x, y)
         x = e.b.select(crossing, both_, x) if at.count > 1 else both_
-    return of_word(e, x, i.out.type.dtype)
-
-
-def _by_words(
-    e: Emission, i: ins.View, at: At, threads: list[Linear], whole: list[Linear], shifts: list[int]
-) -> Operand | None:
-    """Lanes that are each in a word of four bytes of its own, side by side: words, shifted and cut."""
-    width, count = i.out.type.dtype.bits, at.count
-    first = whole[0].constant % _WORD
-    aligned = whole[0] + Linear(constant=-first)
-    if i.x.type.dtype.bits != 8 or count < 4 or len(set(shifts)) > 1 or shifts[0] + width > 8:
-        return None
-    if any(n - whole[0] != Linear(constant=_WORD * k) for k, n in enumerate(whole)):
-        return None
-    if any(k % _WORD for k in aligned.terms.values()) or _locals(i) % _WORD:
-        return None
-    if any(t != threads[0] for t in threads):
-        return None
-    number = [aligned + Linear(constant=k) for k in range(_WORD * count)]
-    live = at.live
-    if isinstance(live, Live):
-        lanes = [k // _WORD for k in range(_WORD * count)]
-        live = Live(e.b.shuffle(live.mask, lanes), e.level)
-    wide = At(at.base, at.lanes * _WORD, live)
-    x = _pulled(e, i.x, wide, threads * _WORD, number)
-    x = e.b.bitcast(x, VectorType(word(8 * _WORD), count))
-    if 8 * first + shifts[0]:
-        x = e.b.binary("rshift", x, 8 * first + shifts[0])
     return of_word(e, x, i.out.type.dtype)
 
 

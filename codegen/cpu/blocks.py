@@ -19,7 +19,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
 from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, div, largest, mul, sub
 from dslc.compiler.vector.building import Builder, Loop
-from dslc.compiler.vector.values import Operand, Register
+from dslc.compiler.vector.values import Constant, Operand, Register
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +41,7 @@ class Blocks(Tiles[Operand, Array | InRegisters]):
         super().__init__(kernel)
         self.b = Builder(name)
         self.scopes = [Scope(True)]
+        self._made_at: dict[Operand, int] = {}
 
     # Blocks
 
@@ -75,7 +76,12 @@ class Blocks(Tiles[Operand, Array | InRegisters]):
     def remember(self, key: object, value: Operand) -> Operand:
         """A value of the innermost block."""
         self.scopes[-1].known[key] = value
+        self._made_at[value] = min(self.level, self._made_at.get(value, self.level))
         return value
+
+    def made_at(self, value: Operand) -> int:
+        """The level of the outermost block that is known to have a value."""
+        return 0 if isinstance(value, Constant) else self._made_at.get(value, self.level)
 
     def forget(self) -> None:
         """Memory changed: no chunk of a tile is known any longer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At
+from dslc.codegen.cpu import words
 from dslc.codegen.cpu.places import typed
 from dslc.codegen.cpu.scalars import binary as binary_of
 from dslc.codegen.cpu.scalars import unary as unary_of
@@ -29,6 +30,11 @@ def binary(e: Emission, i: ins.Binary, at: At) -> Operand:
     if product is not None:
         other = i.y if product.out is i.x else i.x
         return e.b.fma(e.pull(product.x, at), e.pull(product.y, at), e.pull(other, at))
+    if e.terms and i.op == "mul":
+        for code, scale in ((i.x, i.y), (i.y, i.x)):
+            found = words.scaled(e, code, scale, at)
+            if found is not None:
+                return found
     return binary_of(e, i.op, e.pull(i.x, at), e.pull(i.y, at), i.x.type.dtype)
 
 
@@ -44,6 +50,9 @@ def where(e: Emission, i: ins.Where, at: At) -> Operand:
 
 def cast(e: Emission, i: ins.Cast, at: At) -> Operand:
     """Another dtype."""
+    number = words.number(e, i, at)
+    if number is not None:
+        return number
     return e.b.convert(e.pull(i.x, at), i.out.type.dtype, saturate=i.saturate)
 
 

@@ -43,6 +43,7 @@ class Emission(Blocks):
         self.seen: set[Memory] = set()  # tensors that a turn has gone through before
         self.addresses: dict[Memory, ex.Var] = {}  # of tensors, as numbers
         self.written_once: frozenset[Memory] = frozenset()
+        self.terms = False  # what is pulled are factors of sums: -0 is 0 there
         self.streams = False  # a store bypasses the caches
         self.scratch_bytes = 0
         self.scratch: Operand
@@ -52,7 +53,7 @@ class Emission(Blocks):
 
     def pull(self, value: Value, at: At) -> Operand:
         """A chunk of a tile, computed before the outermost loop that does not change it."""
-        key = ("tile", value, at.key())
+        key = ("tile", value, at.key(), self.terms)
         found = self.recall(key)
         if found is not None:
             return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dslc.codegen.chunks import bounds as in_bounds
 from dslc.codegen.chunks.at import At
-from dslc.codegen.chunks.nests import Span, lanes_for
+from dslc.codegen.chunks.nests import lanes_for
 from dslc.codegen.chunks.planning import LAZY
-from dslc.codegen.chunks.regions import Inside, region_at
-from dslc.codegen.cpu.accesses import bounds, span, store_chunk
+from dslc.codegen.chunks.regions import region_at
+from dslc.codegen.cpu.accesses import bounds, store_chunk
 from dslc.codegen.cpu.blocks import giving_nothing
 from dslc.codegen.cpu.nests import nest
 from dslc.codegen.cpu.places import Array
@@ -52,32 +53,19 @@ def _width(dtype: DType) -> int:
 def store(e: Emission, i: ins.Store) -> None:
     """A tile to memory; coordinates out of bounds are not computed."""
     shape = i.x.type.shape
-    spans: list[Span] = []
-    guarded: list[int] = []
-    for k, axis in enumerate(i.region.axes):
-        bounded = axis.checked and axis.step == 1 and not axis.dropped
-        if bounded:
-            guarded.append(k)
-        if not axis.dropped:
-            spans.append(span(e, axis, i.region.extent(k)) if bounded else None)
+    spans = in_bounds.spans(e, i.region)
 
     def chunk(at: At, stream: Operand | None = None) -> None:
-        where = region_at(i.region, at)
-        facts = [
-            Inside(where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.extent(k))
-            for k in guarded
-        ]
-        e.inside += facts
-        x = e.pull(i.x, at)
-        if i.where is not None:
-            store_chunk(e, i.region, at, x, e.pull(i.where, at))
-        elif stream is None:
-            store_chunk(e, i.region, at, x)
-        else:
-            streamed = partial(store_chunk, e, i.region, at, x, stream=True)
-            plain = partial(store_chunk, e, i.region, at, x)
-            e.choose(stream, giving_nothing(streamed), giving_nothing(plain))
-        del e.inside[len(e.inside) - len(facts) :]
+        with in_bounds.within(e, i.region, at):
+            x = e.pull(i.x, at)
+            if i.where is not None:
+                store_chunk(e, i.region, at, x, e.pull(i.where, at))
+            elif stream is None:
+                store_chunk(e, i.region, at, x)
+            else:
+                streamed = partial(store_chunk, e, i.region, at, x, stream=True)
+                plain = partial(store_chunk, e, i.region, at, x)
+                e.choose(stream, giving_nothing(streamed), giving_nothing(plain))
 
     lanes = lanes_for(shape[-1], lanes_of_tile(e, i.x)) if shape else 1
     if may_stream(e, i, lanes):

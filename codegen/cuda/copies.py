@@ -32,11 +32,11 @@ def copy_async(e: Emission, s: ins.CopyAsync) -> None:
         tma.copy(e, s)
         return
     refuse_row(s.src.memory)
-    found = widest(e, s, _SIZES)
-    if found is None:
+    runs = widest(e, s, _SIZES)
+    if runs is None:
         by_elements(e, s)
         return
-    size, width, layout = found
+    size, width, layout = runs
     _copy(e, s, layout, width, size)
 
 

@@ -71,19 +71,19 @@ def operand(
     size = bits // 8
 
     def place(layout: Layout, i: Indices, k: Indices) -> Indices:
-        found: Indices = local_numbers(layout, [i, k] if along else [k, i]) * size
-        return found
+        numbers: Indices = local_numbers(layout, [i, k] if along else [k, i]) * size
+        return numbers
 
     starts = place(plain, origins[:, 0], origins[:, 1])
     i, k = (x.reshape(-1) for x in np.indices(tile))
     wanted = place(memory, origins[:, :1] + i, origins[:, 1:] + k)
     for width in SWIZZLES:
-        found = _format(plain, size, along, tile, width)
-        if found is None:
+        form = _format(plain, size, along, tile, width)
+        if form is None:
             continue
-        reads = found.swizzled(starts[:, None] + found.places(i, k, size))
+        reads = form.swizzled(starts[:, None] + form.places(i, k, size))
         if (reads == wanted).all():
-            return Operand(found, starts)
+            return Operand(form, starts)
     raise Mismatch("its layout in shared memory is none from which the unit can read")
 
 

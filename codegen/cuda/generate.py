@@ -65,12 +65,12 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
 
 def _parameters(e: Emission) -> list[str]:
     """Those of the family, then tensor maps."""
-    found = parameters(e)
+    declared = parameters(e)
     e.sent = tma.sent_from(e.kernel) | copies.read_in_place(e.kernel)
     for box in tma.tensor_maps(e.kernel):
         e.maps[box] = e.out.name(f"{box.memory.name}_map")
-        found.append(f"const __grid_constant__ TensorMap {e.maps[box]}")
-    return found
+        declared.append(f"const __grid_constant__ TensorMap {e.maps[box]}")
+    return declared
 
 
 def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int | None) -> str:

@@ -39,17 +39,17 @@ class Owners:
 @functools.lru_cache(maxsize=8)
 def owners(kernel: Kernel) -> Owners:
     """Those of a kernel."""
-    found = Owners()
+    by_number = Owners()
     todo: list[tuple[Body, tuple[object, ...], Stmt | None]] = [(kernel.body, (), None)]
     for number, (body, names, around) in enumerate(todo):  # which grows meanwhile
-        found.of |= {n: number for n in names if isinstance(n, Value)}
+        by_number.of |= {n: number for n in names if isinstance(n, Value)}
         if around is not None:
-            found.around[number] = around
+            by_number.around[number] = around
         for stmt in body:
-            found.of[stmt] = number
-            found.of |= {n: number for n in results(stmt) if isinstance(n, Value)}
+            by_number.of[stmt] = number
+            by_number.of |= {n: number for n in results(stmt) if isinstance(n, Value)}
             todo += [(inner, inner_names(stmt), stmt) for inner in bodies(stmt)]
-    return found
+    return by_number
 
 
 def keep(e: Emission, dot: ins.Dot, value: Value) -> None:

@@ -91,14 +91,14 @@ def load(e: Emission, s: ins.Load) -> None:
     if s.rank is not None:
         _load_of_other(e, s, s.rank)
         return
-    found = matrices(layout, s.out.type.dtype.bits) if rows_fit(e, s.region) else None
-    rows = row_addresses(e, s.region, found) if found is not None else None
-    if found is None or rows is None:
+    tiles = matrices(layout, s.out.type.dtype.bits) if rows_fit(e, s.region) else None
+    rows = row_addresses(e, s.region, tiles) if tiles is not None else None
+    if tiles is None or rows is None:
         accesses.load(e, s)
         return
     tile = e.new(s.out, zero=False)
     for first, row in rows.items():
-        e.out.line(f"ldmatrix_{found.suffix}(&{tile.name}[{first}], {row});")
+        e.out.line(f"ldmatrix_{tiles.suffix}(&{tile.name}[{first}], {row});")
 
 
 def rows_fit(e: Emission, region: Region) -> bool:

@@ -80,6 +80,6 @@ def _input(dtype: DType, x: str) -> str:
 
 
 def _known(name: str) -> DType:
-    found = parse_dtype(name)
-    assert found is not None, name
-    return found
+    dtype = parse_dtype(name)
+    assert dtype is not None, name
+    return dtype

@@ -15,15 +15,15 @@ from dslc.compiler.ir import instructions as ins
 
 def store(e: Emission, s: ins.Store) -> None:
     """A store, by stmatrix where machine, memory and layout allow it."""
-    found = _matrices(e, s)
-    addresses = row_addresses(e, s.region, found) if found is not None else None
-    if found is None or addresses is None:
+    tiles = _matrices(e, s)
+    addresses = row_addresses(e, s.region, tiles) if tiles is not None else None
+    if tiles is None or addresses is None:
         rows.store(e, s)
         return
     tile = e.tile(s.x)
     with e.exchanging(s.region.memory):
         for first, row in addresses.items():
-            e.out.line(f"stmatrix_{found.suffix}({row}, &{tile.name}[{first}]);")
+            e.out.line(f"stmatrix_{tiles.suffix}({row}, &{tile.name}[{first}]);")
     accesses.announce(e, s.region.memory)
 
 

@@ -56,8 +56,8 @@ class TensorMap:
 def tensor_maps(kernel: Kernel) -> list[TensorMap]:
     """Those that a kernel's bulk copies need, each once, in the order of its parameters."""
     copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync))
-    found = dict.fromkeys(tensor_map(s) for s in copies if is_bulk(s) and not is_run(s))
-    return sorted(found, key=lambda m: (kernel.tensors.index(m.memory), m.box))
+    maps = dict.fromkeys(tensor_map(s) for s in copies if is_bulk(s) and not is_run(s))
+    return sorted(maps, key=lambda m: (kernel.tensors.index(m.memory), m.box))
 
 
 def sent_from(kernel: Kernel) -> set[Memory]:
@@ -113,10 +113,10 @@ def _column_block(region: Region) -> _ColumnBlock:
         layout, slots = placed(_whole(region))
         rows, columns = layout.shape
         bits = region.memory.dtype.bits
-        found = operand(layout, bits, False, (columns, rows), np.zeros((1, 2), np.int64)).format
-        wide = found.swizzle * 8 // bits
-        dense = rows <= _ROWS or found.stride == _ROWS * found.swizzle
-        if not dense or (columns > wide and found.leading != rows * found.swizzle):
+        form = operand(layout, bits, False, (columns, rows), np.zeros((1, 2), np.int64)).format
+        wide = form.swizzle * 8 // bits
+        dense = rows <= _ROWS or form.stride == _ROWS * form.swizzle
+        if not dense or (columns > wide and form.leading != rows * form.swizzle):
             raise Mismatch("its column blocks do not follow each other")
         high, across = (region.axes[d] for d in kept)
         if across.size % min(wide, columns) or high.size % min(_ROWS, rows):
@@ -126,7 +126,7 @@ def _column_block(region: Region) -> _ColumnBlock:
     except Mismatch as problem:
         text = f"@{region.memory.name} cannot be copied in bulk: {problem}"
         raise error("DSL0591", text) from None
-    return _ColumnBlock(high.size, wide, found.swizzle, rows * found.swizzle, tuple(slots))
+    return _ColumnBlock(high.size, wide, form.swizzle, rows * form.swizzle, tuple(slots))
 
 
 def _whole(region: Region) -> Region:
@@ -142,7 +142,7 @@ def _whole(region: Region) -> Region:
 def _inside(e: Emission, region: Region, block: _ColumnBlock) -> list[str]:
     """The bytes before a part of a tile: rows of its column blocks, whole ones. DSL0591 otherwise."""
     high, across = (a for a in region.axes if not a.dropped)
-    found = []
+    terms = []
     for axis, unit, size in (
         (high, _ROWS, _ROWS * block.swizzle),
         (across, block.wide, block.whole),
@@ -154,8 +154,8 @@ def _inside(e: Emission, region: Region, block: _ColumnBlock) -> list[str]:
                 f"@{region.memory.name} cannot be copied in bulk from the middle of its swizzle on"
             )
             raise error("DSL0591", text)
-        found.append(f"({e.scalar(axis.start)}) / {unit} * {size}")
-    return found
+        terms.append(f"({e.scalar(axis.start)}) / {unit} * {size}")
+    return terms
 
 
 def copy(e: Emission, s: ins.CopyAsync) -> None:

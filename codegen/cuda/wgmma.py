@@ -154,8 +154,8 @@ def in_place(kernel: Kernel) -> dict[Value, Value]:
     that.
     """
     loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
-    found = (pair for loop in loops for pair in running_on(loop).items())
-    return {dot.acc: inner for dot, inner in found if dot.acc not in (None, inner)}
+    pairs = (pair for loop in loops for pair in running_on(loop).items())
+    return {dot.acc: inner for dot, inner in pairs if dot.acc not in (None, inner)}
 
 
 @functools.lru_cache(maxsize=8)
@@ -165,8 +165,8 @@ def running_on(loop: ins.For) -> dict[ins.Dot, Value]:
     first = waits[-1] if waits else len(loop.body)
     dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_async)
     handed = {c.yielded: c.inner for c in loop.carried}
-    found = {dot: handed.get(dot.out) for dot in dots}
-    return {dot: inner for dot, inner in found.items() if isinstance(inner, Value)}
+    carried = {dot: handed.get(dot.out) for dot in dots}
+    return {dot: inner for dot, inner in carried.items() if isinstance(inner, Value)}
 
 
 def _accumulators(e: Emission, s: ins.Dot) -> Tile:
@@ -194,14 +194,14 @@ def _side(
     origins[..., 1] = np.arange(steps)[:, None] * tile[1]
     layout, slots = placed(region)
     bits = region.memory.dtype.bits
-    found = operand(layout, bits, along, tile, origins.reshape(-1, 2))
-    own, more = separated(found.starts, groups, (steps, count))
+    side = operand(layout, bits, along, tile, origins.reshape(-1, 2))
+    own, more = separated(side.starts, groups, (steps, count))
     if (more % _UNIT).any() or (own % _UNIT).any():
         raise Mismatch("its parts do not begin at multiples of 16 bytes")
-    descriptor = _descriptor(e, region, found, own, slots)
+    descriptor = _descriptor(e, region, side, own, slots)
     name = e.out.name(f"{value.name or 't'}_at")
     e.out.line(f"const unsigned long long {name} = {descriptor};")
-    return _Side(name, more // _UNIT, not found.format.along)
+    return _Side(name, more // _UNIT, not side.format.along)
 
 
 def _registers(
@@ -212,7 +212,7 @@ def _registers(
     layout = permute(tile.layout, (1, 0)) if swapped else tile.layout
     held = divide(layout, atom).table()  # [groups, places, 2]
     groups, repeats_, words = *blocks.shape, atom.locals * tile.dtype.bits // 32
-    found = np.zeros((groups, steps, repeats_), np.int64)
+    first = np.zeros((groups, steps, repeats_), np.int64)
     for group in range(groups):
         places = {(int(i), int(k)): at for at, (i, k) in enumerate(held[group])}
         for step in range(steps):
@@ -220,10 +220,10 @@ def _registers(
                 place = places.get((int(block), step))
                 if place is None:
                     raise Mismatch("a group of warps does not hold the rows of its results")
-                found[group, step, number] = place * words
-    if (found != found[:1]).any():
+                first[group, step, number] = place * words
+    if (first != first[:1]).any():
         raise Mismatch("the groups of warps hold the left operand differently")
-    return _Side(tile.name, found[0])
+    return _Side(tile.name, first[0])
 
 
 def _descriptor(

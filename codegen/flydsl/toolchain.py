@@ -10,15 +10,14 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 from dslc.codegen.hip.compilers import compilers
+from dslc.codegen.tools import ended
 from dslc.compiler.diagnostics import DiagnosticError, Loc, error
 from dslc.compiler.scratch import scratch_folder
 
-_LONGEST = 300.0  # seconds
 _HINT = "this is a defect of the generator: `dslc build --emit flydsl` shows the text"
 
 
@@ -62,16 +61,8 @@ def _ask(path: Path, chip: str, folder: str) -> None:
         "ZIG_GLOBAL_CACHE_DIR": folder,
         "ZIG_LOCAL_CACHE_DIR": folder,
     }
-    done = subprocess.run(
-        (sys.executable, "-P", str(Path(__file__).with_name("asking.py")), str(path)),
-        env={**os.environ, **own},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_LONGEST,
-    )
+    asking = str(Path(__file__).with_name("asking.py"))
+    done = ended((sys.executable, "-P", asking, str(path)), str(folder), {**os.environ, **own})
     if done.returncode:
         raise _refused(done.stderr or done.stdout, path)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes import DType, Kind, encode
 
 _NAMES = {
     "f32": "float32", "tf32": "float32", "f16": "float16", "bf16": "bfloat16",
@@ -37,3 +38,8 @@ def item_bytes(dtype: DType) -> int:
 def is_code(dtype: DType) -> bool:
     """Whether the elements are bit patterns that must be decoded before arithmetic."""
     return dtype.is_float and dtype.bits <= 8
+
+
+def code_text(value: float, dtype: DType) -> str:
+    """A number as the code by which tiles of a small float hold it."""
+    return str(int(encode(np.array(value, np.float64), dtype).view(np.uint8)))

@@ -154,7 +154,8 @@ def _function(
             f"    nisa.memset(dst={e.failed}, value=0)\n"
         )
         e.call("dma_copy", dst=marks, src=e.failed)
-    text = f"\n\ndef {name}({', '.join(given)}):\n{head}{out.text()}"
+    body = out.text() or "    pass\n"  # a loop of no iterations leaves nothing
+    text = f"\n\ndef {name}({', '.join(given)}):\n{head}{body}"
     return text, tuple(c.text for c in e.checks)
 
 

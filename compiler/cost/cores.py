@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from dslc.compiler.cost.prediction import Prediction
 from dslc.compiler.cost.traits import bytes_once
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.workload import workload
 from dslc.compiler.targets.rates import CoreRates
 
+_EDGE = 4
 _TURN = 100.0  # cycles around a turn: its place in the grid, its ends
 
 
@@ -25,7 +28,7 @@ def predict_on_core(kernel: Kernel, rates: CoreRates, dims: Mapping[str, int]) -
     work = workload(kernel, dims)
     moved = bytes_once(kernel, dims)
     asked = sum(work.loaded.values()) + sum(work.stored.values())
-    products = work.dot_operations / 2
+    products = work.dot_operations / 2 * _of_rows(kernel, dims)
     rate = rates.multiply_adds(_operand_bits(kernel)) * rates.clock
     others = work.other_operations / (rates.elementwise * rates.clock)
     terms = {
@@ -39,6 +42,19 @@ def predict_on_core(kernel: Kernel, rates: CoreRates, dims: Mapping[str, int]) -
     return Prediction(
         seconds, terms, bound, moved / rates.read, products / rate, moved, products, work.turns
     )
+
+
+def _of_rows(kernel: Kernel, dims: Mapping[str, int]) -> float:
+    """The part of products' rows and columns that code multiplies, where one block has them all.
+
+    A block that reaches past the end of its tensor has `_EDGE` rows for those that are there.
+    """
+    part = 1.0
+    for axis in kernel.grid:
+        step, stop = constant(axis.step), axis.stop
+        if isinstance(stop, Var) and isinstance(step, int) and stop.name in dims:
+            part *= min(1.0, -(-dims[stop.name] // _EDGE) * _EDGE / step)
+    return part
 
 
 def _operand_bits(kernel: Kernel) -> int:

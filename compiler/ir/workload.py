@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -61,6 +61,8 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
     total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
     total.exact = None not in axes
     sample = list(sampled([range(1) if a is None else a for a in axes]))
+    if not _follows({axis.var for axis in kernel.grid}, kernel.body):
+        sample = sample[:1]  # the same work in every turn
     for point in sample:
         turn = known | {
             axis.var: Const(at, INDEX) for axis, at in zip(kernel.grid, point, strict=True)
@@ -152,12 +154,31 @@ def _loop(loop: ins.For, known: Known, total: Workload) -> None:
         total.exact = False
         total.add(_body(loop.body, known))
         return
-    # A body without control flow is the same work in every iteration.
-    varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
-    sample = list(sampled([iterations]))[: None if varies else 1]
+    # A body whose control flow does not depend on the variable is the same work in every iteration.
+    sample = list(sampled([iterations]))[: None if _follows({loop.var}, loop.body) else 1]
     for (at,) in sample:
         one = _body(loop.body, known | {loop.var: Const(at, loop.var.dtype)})
         total.add(one, len(iterations) / len(sample))
+
+
+def _follows(variables: Set[Var], body: Iterable[ins.Stmt]) -> bool:
+    """Whether loops or branches in a body may depend on some variables."""
+    known = set(variables)
+    for stmt in walk(body):
+        match stmt:
+            case ins.Let(var=var, value=value):
+                if free_vars(value) & known:
+                    known.add(var)
+            case ins.For(start=start, stop=stop, step=step):
+                if any(free_vars(e) & known for e in (start, stop, step)):
+                    return True
+                known |= {c.inner for c in stmt.carried if isinstance(c.inner, Var)}
+            case ins.If(condition=condition):
+                if free_vars(condition) & known:
+                    return True
+            case ins.While():
+                return True
+    return False
 
 
 def _branch(branch: ins.If, known: Known, total: Workload) -> None:

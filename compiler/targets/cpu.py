@@ -63,12 +63,16 @@ _ATOMS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("avx2", ("vpmaddwd", "vpmaddubsw")),
     ("avx512vnni", ("vpdpwssd", "vpdpbusd")),
     ("avxvnni", ("vpdpwssd", "vpdpbusd")),
+    ("amxbf16", ("tdpbf16ps",)),
+    ("amxint8", ("tdpbssd", "tdpbsud", "tdpbusd", "tdpbuud")),
     ("bf16", ("bfdot", "bfmmla")),
     ("dotprod", ("sdot", "udot")),
     ("i8mm", ("usdot", "smmla", "ummla", "usmmla")),
 )
 
-_LLVM = {"fp16": "fullfp16"}  # what it calls them, where that differs
+# What LLVM calls them, where that differs.
+_LLVM = {"fp16": "fullfp16"}
+_LLVM |= {"amxtile": "amx-tile", "amxint8": "amx-int8", "amxbf16": "amx-bf16"}
 
 _V2 = frozenset({"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"})
 V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
@@ -77,6 +81,7 @@ _VNNI = V4 | {"avx512vnni"}
 _VBMI = frozenset({"avx512bitalg", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq"})
 _ICE_LAKE = _VNNI | _VBMI | {"avx512ifma", "gfni"}
 _ZEN4 = _ICE_LAKE | {"avx512bf16"}
+_AMX = frozenset({"amxtile", "amxint8", "amxbf16"})
 
 _ARMV8 = frozenset[str]()
 _ARMV8_2 = _ARMV8 | {"dotprod", "fp16"}
@@ -106,7 +111,7 @@ _PROCESSORS: Mapping[str, Processor] = {
     "cascadelake": _x86("cascadelake", _VNNI, 32 * _K, 1 * _M, 1408 * _K),
     "icelake-server": _x86("icelake-server", _ICE_LAKE, 48 * _K, 1280 * _K, 1536 * _K),
     "sapphirerapids": _x86(
-        "sapphirerapids", _ZEN4 | {"avx512fp16", "avxvnni"}, 48 * _K, 2 * _M, 1920 * _K
+        "sapphirerapids", _ZEN4 | _AMX | {"avx512fp16", "avxvnni"}, 48 * _K, 2 * _M, 1920 * _K
     ),
     "znver4": _x86("znver4", _ZEN4, 32 * _K, 1 * _M, 4 * _M),
     "znver5": _x86("znver5", _ZEN4 | {"avxvnni"}, 48 * _K, 1 * _M, 4 * _M),
@@ -135,7 +140,7 @@ _TITLES: Mapping[str, str] = {
     "x86-64-v4": "x86-64 with AVX-512 (level v4 of the psABI)",
     "cascadelake": "Intel Cascade Lake, with VNNI",
     "icelake-server": "Intel Ice Lake, with VNNI and VBMI",
-    "sapphirerapids": "Intel Sapphire Rapids, with VNNI, BF16 and FP16",
+    "sapphirerapids": "Intel Sapphire Rapids, with AMX, VNNI, BF16 and FP16",
     "znver4": "AMD Zen 4, with VNNI, BF16 and VBMI",
     "znver5": "AMD Zen 5, with VNNI, BF16 and VBMI",
     "armv8-a": "Armv8.0-A",

@@ -30,5 +30,9 @@ def core_rates(name: str, vector_bits: int, features: Collection[str]) -> CoreRa
         8 if "i8mm" in features else 4 if {"dotprod", "avx512vnni", "avxvnni"} & {*features} else 2
     )
     halves = 4 if "bf16" in features else 2 if "avx512bf16" in features else 1
-    matrix = ((8, singles * bytes_), (16, singles * halves), (32, singles), (64, singles / 2))
+    of_bytes, of_halves = singles * bytes_, singles * halves
+    if "amxint8" in features:
+        # A tile's product takes 16 cycles, for 16 x 16 sums of 64 bytes of k; loads take as long.
+        of_bytes, of_halves = 512.0, 256.0
+    matrix = ((8, of_bytes), (16, of_halves), (32, singles), (64, singles / 2))
     return CoreRates(clock, read, cache, _CALL, singles, matrix)

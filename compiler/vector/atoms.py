@@ -46,7 +46,8 @@ class DotAtom:
         return units * self.m * self.n, units * self.m * self.k, units * self.n * self.k
 
 
-def _atom(name: str, dtypes: str, k: int, m: int = 1, n: int = 1, **flags: bool) -> DotAtom:
+def atom_of(name: str, dtypes: str, k: int, m: int = 1, n: int = 1, **flags: bool) -> DotAtom:
+    """The atom whose operands and sums have these dtypes, by their names."""
     dtypes_of = [parse_dtype(word) for word in dtypes.split()]
     a, b, acc = (d for d in dtypes_of if d is not None)
     return DotAtom(name, a, b, acc, k, m, n, **flags)
@@ -55,19 +56,19 @@ def _atom(name: str, dtypes: str, k: int, m: int = 1, n: int = 1, **flags: bool)
 ATOMS = {
     atom.name: atom
     for atom in (
-        _atom("vpdpbusd", "u8 i8 i32", 4),
-        _atom("vpdpwssd", "i16 i16 i32", 2),
-        _atom("vdpbf16ps", "bf16 bf16 f32", 2),
-        _atom("vpmaddubsw", "u8 i8 i16", 2, accumulates=False, saturates=True),
-        _atom("vpmaddwd", "i16 i16 i32", 2, accumulates=False),
-        _atom("sdot", "i8 i8 i32", 4),
-        _atom("udot", "u8 u8 i32", 4),
-        _atom("usdot", "u8 i8 i32", 4),
-        _atom("smmla", "i8 i8 i32", 8, 2, 2),
-        _atom("ummla", "u8 u8 i32", 8, 2, 2),
-        _atom("usmmla", "u8 i8 i32", 8, 2, 2),
-        _atom("bfdot", "bf16 bf16 f32", 2),
-        _atom("bfmmla", "bf16 bf16 f32", 4, 2, 2),
+        atom_of("vpdpbusd", "u8 i8 i32", 4),
+        atom_of("vpdpwssd", "i16 i16 i32", 2),
+        atom_of("vdpbf16ps", "bf16 bf16 f32", 2),
+        atom_of("vpmaddubsw", "u8 i8 i16", 2, accumulates=False, saturates=True),
+        atom_of("vpmaddwd", "i16 i16 i32", 2, accumulates=False),
+        atom_of("sdot", "i8 i8 i32", 4),
+        atom_of("udot", "u8 u8 i32", 4),
+        atom_of("usdot", "u8 i8 i32", 4),
+        atom_of("smmla", "i8 i8 i32", 8, 2, 2),
+        atom_of("ummla", "u8 u8 i32", 8, 2, 2),
+        atom_of("usmmla", "u8 i8 i32", 8, 2, 2),
+        atom_of("bfdot", "bf16 bf16 f32", 2),
+        atom_of("bfmmla", "bf16 bf16 f32", 4, 2, 2),
     )
 }
 """Every atom by its name, which is the machine's mnemonic."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from dslc.compiler.dtypes import BOOL, DType, cast, decode, encode, storage_dtype, value_dtype
+from dslc.compiler.dtypes.packing import unpack_bits
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.ir.arithmetic import elements
 from dslc.compiler.ir.expr import COMPARE_OPS
@@ -154,7 +155,11 @@ def _bitcast(i: ins.Bitcast, x: Array) -> Array:
     if src.bits == out.dtype.bits:
         unsigned = flat.view(f"u{flat.itemsize}")
         return from_bits(unsigned, out.dtype).reshape(() if out.lanes is None else (out.lanes,))
-    bits = flat.view(f"u{storage_dtype(out.dtype).itemsize}")
+    if out.dtype.bits < 8:
+        codes = unpack_bits(flat.view(np.uint8), out.dtype.bits, out.count)
+        bits = np.asarray(codes).view(np.uint8)
+    else:
+        bits = flat.view(f"u{storage_dtype(out.dtype).itemsize}")
     return from_bits(bits, out.dtype).reshape(() if out.lanes is None else (out.lanes,))
 
 

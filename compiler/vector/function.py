@@ -12,6 +12,7 @@ from typing import TypeAlias
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir.located import loc_field as _loc
 from dslc.compiler.vector import instructions as ins
+from dslc.compiler.vector import matrix_instructions as mat
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.values import Operand, Register
 
@@ -134,6 +135,12 @@ Instruction: TypeAlias = (
     | mem.AtomicStore
     | mem.Fence
     | mem.Pause
+    | mat.TileConfigure
+    | mat.TileRelease
+    | mat.TileZero
+    | mat.TileLoad
+    | mat.TileStore
+    | mat.TileDot
     | Return
     | Call
 )

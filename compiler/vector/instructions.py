@@ -119,7 +119,7 @@ class Bitcast:
     """The same bits as another dtype.
 
     Where the widths of a lane differ, the bits of all lanes together are divided anew, the first lane
-    in the lowest bits; both widths are then 8 bits or more.
+    in the lowest bits; both widths are then 8 bits or more, or bytes (u8) become narrower codes.
     """
 
     out: Register

@@ -167,8 +167,8 @@ def dim_size(
 ) -> int | None:
     """The value of a dim by the first argument that has it as an axis or a stride of its own, or None.
 
-    The bytes of a packed parameter say nothing of dims. A low-bit parameter of one axis comes last,
-    since its bytes and its codes look alike.
+    The bytes of a packed parameter say nothing of dims. A low-bit parameter of one axis that is read
+    comes last, since its bytes and its codes look alike.
     """
     last = None
     for parameter in parameters:
@@ -182,7 +182,8 @@ def dim_size(
         assert parameter.dims is not None
         if array.ndim == parameter.rank:
             size = int(array.shape[parameter.dims.index(dim)])
-            if not parameter.dtype.is_low_bit or parameter.rank > 1:
+            is_codes = parameter.is_written and parameter.packed is None
+            if not parameter.dtype.is_low_bit or parameter.rank > 1 or is_codes:
                 return size
             last = size if last is None else last
     return last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
+from dslc.frontend.imports import STANDARD
 
 MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
@@ -26,6 +28,32 @@ CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
 # What other languages call these.
 _MEANT = {"true": "True", "false": "False", "null": "None", "nil": "None", "float32": "f32"}
+
+
+ELSEWHERE = {  # of other languages -> what to write here
+    "program_id": "parallel's counters say which turn it is; grid(...) has block_index()",
+    "rand": "the library has it: from std.random import uniform, ahead of the kernels",
+    "randn": "the library has it: from std.random import normal, ahead of the kernels",
+    "max_contiguous": "write x as it is: what the compiler knows of sizes it takes from `require`",
+    "multiple_of": "say it of the sizes: require N % 8 == 0",
+    "static_range": "write static(range(n))",
+    "make_block_ptr": "slices are enough: t[i : i + BM, k : k + BK]",
+}
+
+
+@functools.cache
+def _library() -> dict[str, str]:
+    """The functions of the library and their modules."""
+    found: dict[str, str] = {}
+    for path in sorted((STANDARD / "std").glob("*.tile")):
+        for name in re.findall(r"^def (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found.setdefault(name, path.stem)
+    return found
+
+
+def library_module(name: str) -> str | None:
+    """The module of the library that has a function of that name."""
+    return _library().get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +152,10 @@ class Context:
             return "integers have 1 to 8, 16, 32 or 64 bits: u4, i8, u16"
         if name.lower() in _MEANT:
             return f"write {_MEANT[name.lower()]}"
+        if name in ELSEWHERE:
+            return ELSEWHERE[name]
+        if (module := library_module(name)) is not None:
+            return f"the library has it: from std.{module} import {name}, ahead of the kernels"
         functions = {*self.known_functions, *LAYOUT_FUNCTIONS}
         candidates = {*self.names, *self.outer, *functions, *CONSTANTS}
         dtypes = [d.name for d in all_dtypes() if ("e" in d.name) == ("e" in name)]

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from dslc.checker import names, signature
+from dslc.checker.candidates import filled
 from dslc.checker.choosing import choose, linked
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import evaluate
@@ -20,6 +21,7 @@ from dslc.checker.program import elaborate as elaborate_program
 from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
+from dslc.compiler.targets import Target
 from dslc.frontend import tree
 from dslc.frontend.imports import DISK, STANDARD, Files, import_path, is_standard
 from dslc.frontend.printer import print_expression
@@ -123,6 +125,7 @@ class _Loader:
     search: tuple[Path, ...]
     define: dict[str, Item]
     files: Files
+    machine: Target | None = None
     sources: dict[str, str] = field(default_factory=dict)
     loaded: dict[Path, Scope] = field(default_factory=dict)
     loading: list[Path] = field(default_factory=list)
@@ -159,6 +162,7 @@ class _Loader:
 
     def _template(self, scope: Scope, node: tree.Kernel | tree.Program) -> Template:
         c = new_context(scope.names)
+        node = filled(node, self.machine)
         head = signature.split(node, [*scope.names, *c.known_functions])
         self.known.update(head.dims, (d.name for d in head.consts), (d.name for d in head.tunes))
         signature.declare_dims(
@@ -230,16 +234,18 @@ def check_module(
     define: Mapping[str, object] | None = None,
     folder: Path | None = None,
     files: Files = DISK,
+    machine: Target | None = None,
 ) -> CheckedModule:
     """The templates of a module.
 
     `define` fixes dims and tunes and overrides consts by name; `folder` is where its imports are
-    looked for before `search` (by default that of the file which the module names), in `files`.
+    looked for before `search` (by default that of the file which the module names), in `files`. Tunes
+    without values get those of the `machine`.
     """
     values = {name: signature.parse_value(v) for name, v in (define or {}).items()}
     if folder is None and Path(module.loc.file).is_file():
         folder = Path(module.loc.file).parent
-    loader = _Loader(search, values, files)
+    loader = _Loader(search, values, files, machine)
     scope = loader.load(module, folder)
     signature.unknown_defines(values, loader.known, module.loc)
     own = {item.name for item in module.items if isinstance(item, tree.Kernel | tree.Program)}

@@ -105,7 +105,7 @@ def _functions(file: Path | None) -> dict[str, Callable[..., Any]]:
     """What a Python file defines."""
     if file is None:
         return {}
-    return {name: found for name, found in runpy.run_path(str(file)).items() if callable(found)}
+    return {name: value for name, value in runpy.run_path(str(file)).items() if callable(value)}
 
 
 def _print_arguments(before: Mapping[str, Array], after: Mapping[str, Array]) -> None:

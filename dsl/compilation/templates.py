@@ -377,11 +377,18 @@ def origins(
     all that is wrong.
     """
     from dslc.checker import check_module
+    from dslc.compiler.targets import find_target
     from dslc.frontend.imports import DISK
     from dslc.frontend.printer import print_module
+    from dslc.machines.registry import resolve_target
 
     checked = check_module(
-        module, search=tuple(search), define=options.define, folder=folder, files=files or DISK
+        module,
+        search=tuple(search),
+        define=options.define,
+        folder=folder,
+        files=files or DISK,
+        machine=find_target(resolve_target(options.target)),
     )
 
     def tile() -> str:

@@ -38,11 +38,11 @@ class Line:
 
 def lines_of(source: str, file: str) -> list[Line]:
     """The lines of a source; DiagnosticError where its tokens are wrong."""
-    found: list[Diagnostic] = []
-    lexer = Lexer(source, file, found.append)
+    findings: list[Diagnostic] = []
+    lexer = Lexer(source, file, findings.append)
     tokens = list(lexer.tokens())
-    if found:
-        raise DiagnosticError(found)
+    if findings:
+        raise DiagnosticError(findings)
     return list(_Reader(tokens, lexer.comments).lines())
 
 

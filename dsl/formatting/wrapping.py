@@ -64,15 +64,15 @@ def _break_items(pieces: list[Piece], inside: range) -> None:
 
 def _partners(pieces: list[Piece]) -> dict[int, int]:
     """For each bracket the other of its pair."""
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     waiting: list[int] = []
     for i, piece in enumerate(pieces):
         if piece.token.kind in _OPENS:
             waiting.append(i)
         elif piece.token.kind in _CLOSES and waiting:
             start = waiting.pop()
-            found[start], found[i] = i, start
-    return found
+            partners[start], partners[i] = i, start
+    return partners
 
 
 def _close_as_opened(pieces: list[Piece], partner: dict[int, int]) -> None:

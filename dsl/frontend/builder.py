@@ -91,14 +91,14 @@ class TreeBuilder(ExpressionBuilder):
         """`name: mode type modifiers`."""
         mode, parts = (parts[0], parts[1:]) if isinstance(parts[0], str) else ("in", parts)
         dtype, dims = parts[0]
-        found: dict[str, Any] = {}
+        given: dict[str, Any] = {}
         for word, value, place in parts[1:]:
-            if word in found:
+            if word in given:
                 self.error("DSL0111", f"`{word}` is given twice", place)
-            found[word] = value
-        strides, packed = found.get("strides"), found.get("packed")
-        if dims is None and found:
-            self.error("DSL0111", f"a scalar has no {' and no '.join(found)}", loc)
+            given[word] = value
+        strides, packed = given.get("strides"), given.get("packed")
+        if dims is None and given:
+            self.error("DSL0111", f"a scalar has no {' and no '.join(given)}", loc)
         elif strides is not None and len(strides) != len(dims):
             message = f"{len(strides)} strides for {len(dims)} dims"
             self.error("DSL0111", message, loc, hint="give one stride for each dim")
@@ -204,7 +204,7 @@ class TreeBuilder(ExpressionBuilder):
         return op.text[:-1]
 
     def tune(self, loc: Loc, name: Token, *choices: tree.Expr) -> tree.Tune:
-        """`tune NAME = a | b`."""
+        """`tune NAME = a | b`, or `tune NAME`."""
         return tree.Tune(name.text, choices, loc=loc)
 
     def require(self, loc: Loc, condition: tree.Expr) -> tree.Require:

@@ -47,7 +47,7 @@ def declaration(
         return None if value is None else tree.Const(name, value, loc=loc)
     choices = [constant(v, loc) for v in tune[name]]
     kept = tuple(c for c in choices if c is not None)
-    return tree.Tune(name, kept, loc=loc) if kept and len(kept) == len(choices) else None
+    return tree.Tune(name, kept, loc=loc) if len(kept) == len(choices) else None
 
 
 def _number(value: int | float, loc: Loc) -> tree.Expr:

@@ -99,28 +99,28 @@ class Lexer:
                 fresh = False
                 if self._jump is not None:
                     continue
-            found = match(source, pos)
-            assert found is not None  # `unknown` and `newline` take any character
-            kind = found.lastgroup
-            start, end = found.span(kind)  # type: ignore[arg-type]
+            matched = match(source, pos)
+            assert matched is not None  # `unknown` and `newline` take any character
+            kind = matched.lastgroup
+            start, end = matched.span(kind)  # type: ignore[arg-type]
             if kind == "NAME" or kind == "mark":  # noqa: PLR1714 - the hot path
-                yield self._word(found[kind], start, kind)
+                yield self._word(matched[kind], start, kind)
             elif kind in ("INT", "FLOAT"):
-                yield self._token(kind, found[kind], start)
+                yield self._token(kind, matched[kind], start)
             elif kind == "newline":
                 self._next_line(end)
                 fresh = not self.brackets or self._ends_brackets(end)
                 if fresh and self.last.kind not in _EDGES:
                     yield self._edge("NEWLINE")
             elif kind == "STRING":
-                end, token = self._string(found[kind], start, end)
+                end, token = self._string(matched[kind], start, end)
                 yield token
             elif kind == "join":
                 self._next_line(end)
             elif kind == "end":
                 break
             elif kind == "comment":
-                self.comments.append(self._place(found[kind], start))
+                self.comments.append(self._place(matched[kind], start))
             else:
                 end = self._strange(start, end)
             pos = end

@@ -98,7 +98,8 @@ def _statement(statement: tree.Statement, indent: str) -> list[str]:
         case tree.Const(name, value):
             text = f"const {name} = {_expr(value)}"
         case tree.Tune(name, choices):
-            text = f"tune {name} = {' | '.join(_expr(c, _BINARY['^']) for c in choices)}"
+            values = " | ".join(_expr(c, _BINARY["^"]) for c in choices)
+            text = f"tune {name} = {values}" if choices else f"tune {name}"
         case tree.Require(condition):
             text = f"require {_expr(condition)}"
         case tree.Assign(target, value):

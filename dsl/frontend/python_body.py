@@ -178,8 +178,8 @@ class BodyReader:
                 return tree.Attribute(self.expr(value), self._allowed(name, loc), loc=loc)
             case ast.Subscript(value, index):
                 items = index.elts if isinstance(index, ast.Tuple) else [index]
-                made = tuple(self._item(item) for item in items)
-                return tree.Subscript(self.expr(value), made, loc=loc)
+                parts = tuple(self._item(item) for item in items)
+                return tree.Subscript(self.expr(value), parts, loc=loc)
             case _:
                 raise self._foreign(node, loc)
 

@@ -89,19 +89,19 @@ class _Reader:
         """The module of the function; DiagnosticError where anything was found."""
         main = _Definition.of(self.held)
         self.captures = Captures(self, {main.node.name, *_all_bound(main)})
-        made = None
+        parsed = None
         try:
             item = self.read_decorated(self.held, main.node.name)
-            made = tree.Module(
+            parsed = tree.Module(
                 (*self.captures.items.values(), item), loc=main.source.loc(main.node)
             )
             if not self.found:
-                check_module(made, self.found.append)
+                check_module(parsed, self.found.append)
         except DiagnosticError as failure:
             self.found.extend(failure.diagnostics)
-        if self.found or made is None:
+        if self.found or parsed is None:
             raise DiagnosticError(self.found)
-        return made
+        return parsed
 
     def read_decorated(self, held: Decorated, name: str) -> tree.Kernel | tree.Program:
         """A kernel or a program, its declarations from the decorator first."""
@@ -135,7 +135,7 @@ class _Reader:
             k for d in one.node.decorator_list if isinstance(d, ast.Call) for k in d.keywords
         ]
         places = {k.arg: one.source.loc(k) for k in keywords}
-        made = []
+        declarations = []
         for name in (*one.held.const, *one.held.tune):
             loc = places.get(name, one.source.loc(one.node))
             _check_names([(name, loc)])
@@ -147,8 +147,8 @@ class _Reader:
                 )
                 self.found.append(Diagnostic("DSL0125", message, loc, hint))
             else:
-                made.append(declared)
-        return made
+                declarations.append(declared)
+        return declarations
 
     def _body_reader(self, fn: types.FunctionType, bound: set[str], source: Source) -> BodyReader:
         resolve = partial(Scope(fn, bound).resolve, self.captures)

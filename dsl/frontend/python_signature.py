@@ -56,42 +56,42 @@ def dim_names(annotation: ast.expr) -> Iterator[str]:
 
 def read_param(name: str, annotation: ast.expr, loc: Loc, reader: BodyReader) -> tree.Param:
     """The parameter that an annotation describes; DSL0122 where it describes none."""
-    found = _read(annotation, reader)
+    described = _read(annotation, reader)
     dims = None
-    dtype = found.node
+    dtype = described.node
     if isinstance(dtype, ast.Subscript):
         dims = reader.exprs(_items(dtype.slice))
         dtype = dtype.value
-    strides = None if found.strides is None else reader.exprs(found.strides)
-    if dims is None and (found.strides is not None or found.packed is not None):
+    strides = None if described.strides is None else reader.exprs(described.strides)
+    if dims is None and (described.strides is not None or described.packed is not None):
         raise _refused(annotation, reader, "a scalar has no storage")
     if dims is not None and strides is not None and len(strides) != len(dims):
         raise _refused(annotation, reader, f"{len(strides)} strides for {len(dims)} dims")
     expr = reader.expr(dtype)
     if not isinstance(expr, tree.Name):
         raise _refused(annotation, reader, "this is no type")
-    return tree.Param(name, expr, dims, found.mode, strides, found.packed, loc=loc)
+    return tree.Param(name, expr, dims, described.mode, strides, described.packed, loc=loc)
 
 
 def _read(node: ast.expr, reader: BodyReader) -> _Type:
     match node:
         case ast.Subscript(ast.Name(mode) | ast.Attribute(attr=mode), inner) if mode in _MODES:
-            found = _read(inner, reader)
-            if found.mode != "in":
-                raise _refused(node, reader, f"`{mode}` around `{found.mode}`")
-            found.mode = mode
-            return found
+            described = _read(inner, reader)
+            if described.mode != "in":
+                raise _refused(node, reader, f"`{mode}` around `{described.mode}`")
+            described.mode = mode
+            return described
         case ast.Call(ast.Name("strides") | ast.Attribute(attr="strides"), [inner, *strides], []):
-            found = _read(inner, reader)
-            found.strides = strides
-            return found
+            described = _read(inner, reader)
+            described.strides = strides
+            return described
         case ast.Call(ast.Name("packed") | ast.Attribute(attr="packed"), [inner, order], []):
-            found = _read(inner, reader)
+            described = _read(inner, reader)
             word = {ast.Name: "id", ast.Constant: "value"}.get(type(order), "")
-            found.packed = str(getattr(order, word, ""))
-            if found.packed != "row":
+            described.packed = str(getattr(order, word, ""))
+            if described.packed != "row":
                 raise _refused(order, reader, 'the one fixed storage is `packed(..., "row")`')
-            return found
+            return described
         case ast.Subscript() | ast.Name() | ast.Attribute():
             return _Type(node)
         case _:

@@ -148,16 +148,16 @@ class _Parser:
         """
         below, top = self.states[-2:] if len(self.states) > 1 else (0, 0)
         place = below, top, kind
-        found = self.tables.climbs.get(place)
-        if found is None:
-            found = top
-            while (action := self.tables.actions[found].get(kind, 0)) < 0:
+        state = self.tables.climbs.get(place)
+        if state is None:
+            state = top
+            while (action := self.tables.actions[state].get(kind, 0)) < 0:
                 rule = self.tables.rules[-action - 1]
                 if not rule.single or rule.length != 1:
                     break
-                found = self.tables.gotos[below][rule.origin]
-            self.tables.climbs[place] = found
-        return found
+                state = self.tables.gotos[below][rule.origin]
+            self.tables.climbs[place] = state
+        return state
 
     def _reduce(self, number: int, token: Token) -> None:
         rule = self.tables.rules[number]

@@ -162,7 +162,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """`tune NAME = a | b | c`."""
+    """`tune NAME = a | b | c`; without choices they are left to the machine."""
 
     name: str
     choices: tuple[Expr, ...]

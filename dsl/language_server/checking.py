@@ -110,10 +110,10 @@ class Checker:
 
 
 def _digest(texts: list[str]) -> str:
-    made = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for text in texts:
-        made.update(f"{len(text)}:{text}".encode())
-    return made.hexdigest()
+        digest.update(f"{len(text)}:{text}".encode())
+    return digest.hexdigest()
 
 
 def described(item: Item) -> str:

@@ -39,8 +39,8 @@ def choices(document: Document, facts: Facts, line: int, col: int, open_: Open) 
     """Everything that may be written at a place (from 0)."""
     rows = document.text.split("\n")
     before = rows[line][:col] if line < len(rows) else ""
-    if found := _IMPORT.match(before):
-        yield from _importable(document, found[1], open_)
+    if imported := _IMPORT.match(before):
+        yield from _importable(document, imported[1], open_)
         return
     if _FROM.match(before):
         yield from _files(document.path)

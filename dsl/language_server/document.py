@@ -114,7 +114,7 @@ class Document:
 
     def pieces(self, text: str) -> Iterator[str]:
         """The text of each part: from the beginning of an item to that of the next."""
-        begins = [0, *(found.start() for found in ITEM.finditer(text) if found.start())]
+        begins = [0, *(item.start() for item in ITEM.finditer(text) if item.start())]
         for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
             yield text[begin:end]
 

@@ -27,19 +27,19 @@ def fixes(code: str, hint: str, written: str) -> Iterator[Fix]:
     """The fixes of a finding whose span has the text `written`, on one line."""
     if not written or "\n" in written:
         return
-    if found := _MEANT.search(hint):
-        yield Fix(f"Write `{found[1]}`", found[1])
-    elif found := _CLOSE.search(hint):
-        yield Fix(f"Close the string with {found[1]}", written.rstrip() + found[1])
-    elif found := _QUOTE.search(hint):
-        yield Fix("Write a straight quote", found[1])
-    elif found := _SPACE.search(hint):
-        yield Fix("Put a space between them", f"{found[1]} {found[2]}")
-    elif found := _NUMBER.search(hint):
-        yield Fix(f"Write {found[1]}", found[1])
-    elif len(written) == 1 and (found := _CHARACTER.search(hint)):
-        yield Fix(f"Write `{found[1]}`", found[1])
-    elif found := _CAST.search(hint):
-        yield Fix(f"Cast it to {found[1]}", f"cast({written}, {found[1]})")
+    if match := _MEANT.search(hint):
+        yield Fix(f"Write `{match[1]}`", match[1])
+    elif match := _CLOSE.search(hint):
+        yield Fix(f"Close the string with {match[1]}", written.rstrip() + match[1])
+    elif match := _QUOTE.search(hint):
+        yield Fix("Write a straight quote", match[1])
+    elif match := _SPACE.search(hint):
+        yield Fix("Put a space between them", f"{match[1]} {match[2]}")
+    elif match := _NUMBER.search(hint):
+        yield Fix(f"Write {match[1]}", match[1])
+    elif len(written) == 1 and (match := _CHARACTER.search(hint)):
+        yield Fix(f"Write `{match[1]}`", match[1])
+    elif match := _CAST.search(hint):
+        yield Fix(f"Cast it to {match[1]}", f"cast({written}, {match[1]})")
     elif code == "DSL0008" and written.isspace():
         yield Fix("Indent with spaces", written.expandtabs(4))

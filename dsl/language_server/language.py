@@ -53,7 +53,7 @@ def functions() -> dict[str, Described]:
     from dslc.checker.calls import FUNCTIONS
     from dslc.compiler.layout import LAYOUT_FUNCTIONS
 
-    made = {}
+    described = {}
     for name in sorted({*FUNCTIONS, *LAYOUT_FUNCTIONS, "range", "parallel", "print", "grid"}):
         function = getattr(lang, name, None)
         if name == "range":
@@ -78,8 +78,8 @@ def functions() -> dict[str, Described]:
         else:
             parameters = _parameters(function)
             text = inspect.getdoc(function) or ""
-        made[name] = Described(name, parameters, text)
-    return made
+        described[name] = Described(name, parameters, text)
+    return described
 
 
 def _parameters(function: object) -> tuple[str, ...]:

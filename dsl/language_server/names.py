@@ -256,6 +256,6 @@ def occurrences(document: Document, name: Name) -> Iterator[tuple[Part, Token]]:
             continue
         for i, token in enumerate(part.tokens):
             if token.text == text and token.kind == "NAME":
-                found = resolve(document, part, token, i)
-                if found.definition == name.definition and found.part is name.part:
+                other = resolve(document, part, token, i)
+                if other.definition == name.definition and other.part is name.part:
                     yield part, token

@@ -79,9 +79,9 @@ def references(
         return []
     home = target.document
     own = resolve(home, target.part, target.token)
-    found = [Found(home, p, t) for p, t in occurrences(home, own)]
+    places = [Found(home, p, t) for p, t in occurrences(home, own)]
     if locals_of(target.part).get(target.token.text, (None, None))[1] == target.token:
-        return found
+        return places
     for other in _importers(home, target.token.text, open_, folder):
         for kind, where, defined in [
             module_names(other).get(target.token.text, (None, None, None))
@@ -90,8 +90,8 @@ def references(
                 continue
             if _imported_path(other, where).resolve() == home.path.resolve():
                 name = Name(defined, Kind.IMPORTED, where, defined)
-                found += [Found(other, p, t) for p, t in occurrences(other, name)]
-    return found
+                places += [Found(other, p, t) for p, t in occurrences(other, name)]
+    return places
 
 
 def _importers(home: Document, name: str, open_: Open, folder: Path | None) -> Iterator[Document]:

@@ -49,12 +49,12 @@ class PythonDocument(Document):
         """A statement: its tokens, and of a decorated function its tree."""
         part = Part(text, new_key(), is_code=False)
         part.tokens = list(_tokens(text))
-        found = _DECORATED.match(text)
-        if found is None:
+        decorated = _DECORATED.match(text)
+        if decorated is None:
             return part
         part.is_code = True
         try:
-            part.items = tuple(_Reader(part).decorated(found[1]))
+            part.items = tuple(_Reader(part).decorated(decorated[1]))
         except SyntaxError:  # Python's own tools say it
             pass
         except DiagnosticError as failure:
@@ -98,16 +98,16 @@ class PythonDocument(Document):
 def _tokens(text: str) -> Iterator[Token]:
     """The tokens of Python, as those of the language."""
     try:
-        for found in tokenize.generate_tokens(io.StringIO(text).readline):
-            kind = _MARKS.get(found.type, "")
-            if found.type == tokenize.OP:
-                kind = found.string
-            elif found.type == tokenize.NAME:
-                is_word = found.string in PYTHON_KEYWORDS or found.string == "parallel"
-                kind = found.string if is_word else "NAME"
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            kind = _MARKS.get(token.type, "")
+            if token.type == tokenize.OP:
+                kind = token.string
+            elif token.type == tokenize.NAME:
+                is_word = token.string in PYTHON_KEYWORDS or token.string == "parallel"
+                kind = token.string if is_word else "NAME"
             if kind:
-                (line, col), (end_line, end_col) = found.start, found.end
-                yield Token(kind, found.string, line, col + 1, end_line, end_col + 1)
+                (line, col), (end_line, end_col) = token.start, token.end
+                yield Token(kind, token.string, line, col + 1, end_line, end_col + 1)
     except (tokenize.TokenError, IndentationError, SyntaxError):
         return
 
@@ -192,13 +192,13 @@ class _Reader:
 
     def plain(self, name: str) -> tree.TopLevel | None:
         """A constant or a function to be inlined."""
-        made: tree.TopLevel | None = None
+        item: tree.TopLevel | None = None
         match self.nodes[0]:
             case ast.FunctionDef(args=args) as node:
                 defaults = self.reader.exprs(args.defaults)
                 doc, body = self.reader.body(node.body)
                 names = tuple(a.arg for a in args.args)
-                made = tree.Function(name, names, defaults, body, doc, loc=self.source.loc(node))
+                item = tree.Function(name, names, defaults, body, doc, loc=self.source.loc(node))
             case ast.Assign([ast.Name()], value) as node:
-                made = tree.Const(name, self.reader.expr(value), loc=self.source.loc(node))
-        return None if self.found else made
+                item = tree.Const(name, self.reader.expr(value), loc=self.source.loc(node))
+        return None if self.found else item

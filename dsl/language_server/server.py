@@ -74,8 +74,8 @@ class TileServer(LanguageServer):
     def token(self, uri: str, at: types.Position) -> tuple[Document, Part, Token] | None:
         """The token at a place of the Tile language."""
         document, line, col = self.place(uri, at)
-        found = document.token_at(line, col)
-        return (document, *found) if found is not None and found[0].is_code else None
+        at_place = document.token_at(line, col)
+        return (document, *at_place) if at_place is not None and at_place[0].is_code else None
 
 
 def _path(uri: str) -> Path:
@@ -308,7 +308,7 @@ def _show(server: TileServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def _(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         document = server.document(params.text_document.uri)
-        made = []
+        symbols = []
         for kind, name, part, token in outline.symbols(document):
             where = _range(document, part, token)
             start = document.start_of(part)
@@ -317,8 +317,8 @@ def _show(server: TileServer) -> None:
                 types.Position(max(start + part.lines, where.end.line + 1), 0),
             )
             symbol = _SYMBOLS.get(kind, types.SymbolKind.Function)
-            made.append(types.DocumentSymbol(name, symbol, whole, where, kind.value))
-        return made
+            symbols.append(types.DocumentSymbol(name, symbol, whole, where, kind.value))
+        return symbols
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     def _(params: types.FoldingRangeParams) -> list[types.FoldingRange]:
@@ -359,12 +359,12 @@ def _change(server: TileServer) -> None:
             types.CodeAction(
                 title,
                 types.CodeActionKind.QuickFix,
-                diagnostics=[found],
+                diagnostics=[diagnostic],
                 is_preferred=True,
                 edit=types.WorkspaceEdit(
-                    {params.text_document.uri: [types.TextEdit(found.range, text)]}
+                    {params.text_document.uri: [types.TextEdit(diagnostic.range, text)]}
                 ),
             )
-            for found in params.context.diagnostics
-            for title, text in (found.data if isinstance(found.data, list) else [])
+            for diagnostic in params.context.diagnostics
+            for title, text in (diagnostic.data if isinstance(diagnostic.data, list) else [])
         ]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.calls.arguments import Argument
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.aarch64 import ALL
 from dslc.machines.aarch64_processors import find_processor, is_emulated, present_target
+from dslc.machines.cpu_variants import Libraries, ManyVariants, OneVariant
 from dslc.machines.machine import (
     PLAIN_CODE,
     CInterface,
     CodeOptions,
-    Draft,
     Executable,
     Facts,
     Inspection,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
 
-_FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
 _MACOS = sys.platform == "darwin"
 
 
@@ -106,94 +104,52 @@ class ArmMachine(Machine):
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """The library for Linux (`so`), and for macOS (`dylib`); the other is linked when asked for."""
-        return _Libraries(artifact)
-
-
-class _Libraries(Mapping[str, bytes]):
-    """The libraries of an artifact by form; what it has not is linked when it is asked for."""
-
-    def __init__(self, artifact: Artifact) -> None:
-        self._artifact = artifact
-
-    def __getitem__(self, form: str) -> bytes:
         from dslc.codegen.aarch64.tools.library import library_of
 
-        name = _FORMS[form]
-        stored = self._artifact.files.get(name)
-        return library_of(self._artifact, macos=form == "dylib") if stored is None else stored
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_FORMS)
-
-    def __len__(self) -> int:
-        return len(_FORMS)
-
-
-class VariantMachine(ArmMachine):
-    """CPUs with the features of one target; to compile, none of them is needed."""
-
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """Assembly and the library. DSL0951 without an assembler, DSL0590 for what cannot be said."""
-        from dslc.codegen.aarch64.tools.library import with_library
-
-        return with_library(self.lowered(program, config, hashes), macos=_MACOS)
-
-    def draft(self, program: TileProgram) -> Draft:
-        """The assembly."""
-        from dslc.codegen.aarch64.lowering import lower
-
-        return Draft.of(lower(program, self.target))
-
-    def lowered(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """The artifact before its library is made."""
-        from dslc.codegen.aarch64.lowering import lower
-
-        signature = signature_of(program, config)
-        artifact = lower(program, self.target)
-        return dataclasses.replace(
-            artifact, target=self.target.name, signature=signature, hashes=hashes
-        )
+        make = {form: partial(library_of, macos=form == "dylib") for form in ("so", "dylib")}
+        return Libraries(artifact, make)
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
-        """DSL0802 where the artifact's launch cannot be read. The CPU is asked at the first launch."""
-        return Aarch64Executable(lambda: artifact, self._model)
+        """The CPU is asked at the first launch: DSL0860 where it runs no variant.
+
+        DSL0802 where the artifact's launch cannot be read.
+        """
+        return Aarch64Executable(lambda: self.choose(artifact), self._model)
 
 
-class AllVariants(ArmMachine):
+class VariantMachine(OneVariant, ArmMachine):
+    """CPUs with the features of one target; to compile, none of them is needed."""
+
+    def lower(self, program: TileProgram) -> Artifact:
+        """The assembly. DSL0590 for what cannot be said."""
+        from dslc.codegen.aarch64.lowering import lower
+
+        return lower(program, self.target)
+
+    def with_library(self, artifact: Artifact) -> Artifact:
+        """With the library. DSL0951 without an assembler."""
+        from dslc.codegen.aarch64.tools.library import with_library
+
+        return with_library(artifact, macos=_MACOS)
+
+
+class AllVariants(ManyVariants, ArmMachine):
     """Every variant in one library: the best that the CPU runs is chosen when a kernel is loaded."""
 
     def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
         super().__init__(target, code)
         others = (t for t in TARGETS.values() if t.family == target.family and t != target)
-        self._machines = tuple(map(VariantMachine, others))
+        self.variants = tuple(map(VariantMachine, others))
 
-    def draft(self, program: TileProgram) -> Draft:
-        """The assembly of every variant."""
-        return Draft(tuple(text for m in self._machines for text in m.draft(program).texts))
-
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """The library of all variants of one scheduled program; the errors are those of each.
-
-        So what is packed for one of them is packed for all.
-        """
+    def joined(self, artifacts: Sequence[Artifact]) -> Artifact:
+        """With the library of all variants."""
         from dslc.codegen.aarch64.tools.library import join
 
-        variants = [m.lowered(program, config, hashes) for m in self._machines]
-        return dataclasses.replace(join(variants, macos=_MACOS), target=self.target.name)
+        return join(artifacts, macos=_MACOS)
 
     def choose(self, artifact: Artifact) -> Artifact:
         """The variant of an artifact that runs here, with the library of all."""
         return chosen_variant(artifact, find_processor(self._model))
-
-    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
-        """DSL0860 at the first launch where the CPU runs no variant."""
-        return Aarch64Executable(lambda: self.choose(artifact), self._model)
 
 
 class Aarch64Executable(Executable):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dslc.calls.arguments import Argument, prepare
 from dslc.calls.signature import Parameter
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.workload import workload
-from dslc.compiler.manifest import signature_of
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 from dslc.machines.patience import UNLIMITED, Patience
 
@@ -38,19 +36,13 @@ class AieMachine(Machine):
 
     def draft(self, program: TileProgram) -> Draft:
         """The modules."""
-        from dslc.codegen.aie.lowering import lower
+        return Draft.of(self.lower(program))
 
-        return Draft.of(lower(program, self.target))
-
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
+    def lower(self, program: TileProgram) -> Artifact:
         """The module of a kernel. DSL0550 to DSL0554 and DSL0590 for what has no place on the array."""
         from dslc.codegen.aie.lowering import lower
 
-        artifact = lower(program, self.target)
-        signature = signature_of(program, config)
-        return dataclasses.replace(artifact, signature=signature, hashes=hashes)
+        return lower(program, self.target)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The module with object FIFOs (`aie-mlir`, `final`), or with locks.

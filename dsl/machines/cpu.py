@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib.metadata
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.calls.arguments import Argument
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target, find_target
 from dslc.compiler.targets.cpu import SETS, processor_by_name
 from dslc.machines.cpu_processors import find_processor, present_target
+from dslc.machines.cpu_variants import Libraries, ManyVariants, OneVariant
 from dslc.machines.machine import (
     PLAIN_CODE,
     CInterface,
     CodeOptions,
-    Draft,
     Executable,
     Facts,
     Inspection,
@@ -30,7 +29,7 @@ from dslc.machines.machine import (
 )
 from dslc.machines.patience import UNLIMITED, Patience
 from dslc.runtime.native import NativeKernel, Processor, host_features, host_machine
-from dslc.runtime.native.loading import LIBRARY, LIBRARY_MACOS, system_library
+from dslc.runtime.native.loading import system_library
 from dslc.runtime.native.pool import thread_count
 from dslc.runtime.native.variants import chosen_variant
 
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 _SYSTEM: System = "macos" if sys.platform == "darwin" else "linux"
 _ATTEMPTS = 16
-_FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
 _SYSTEMS: Mapping[str, System] = {"so": "linux", "dylib": "macos"}
 
 
@@ -120,7 +118,10 @@ class CpuMachine(Machine):
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """Libraries for Linux (`so`, static `a`) and macOS (`dylib`), made when they are asked for."""
-        return _Libraries(artifact)
+        from dslc.codegen.cpu.tools.library import archive_of, library_of
+
+        shared = {form: partial(library_of, system=system) for form, system in _SYSTEMS.items()}
+        return Libraries(artifact, {**shared, "a": archive_of})
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> CpuExecutable:
         """DSL0802 where the artifact's launch cannot be read. The CPU is asked at the first launch."""
@@ -163,75 +164,32 @@ class CpuMachine(Machine):
         return present_target(), f"{thread_count()} threads"
 
 
-class KindMachine(CpuMachine):
+class KindMachine(OneVariant, CpuMachine):
     """CPUs of one kind."""
 
-    def draft(self, program: TileProgram) -> Draft:
-        """LLVM's text."""
-        return Draft.of(_lowered(program, self.target))
+    def lower(self, program: TileProgram) -> Artifact:
+        """LLVM's text. DSL0590 for what cannot be said."""
+        return _lowered(program, self.target)
 
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """The library and its text. DSL0951 without LLVM, DSL0590 for what cannot be said."""
+    def with_library(self, artifact: Artifact) -> Artifact:
+        """With the library. DSL0951 without LLVM."""
         from dslc.codegen.cpu.tools.library import with_library
 
-        return with_library(self.lowered(program, config, hashes), _SYSTEM)
-
-    def lowered(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """The artifact before its library is made."""
-        signature = signature_of(program, config)
-        made = _lowered(program, self.target)
-        return dataclasses.replace(
-            made, target=self.target.name, signature=signature, hashes=hashes
-        )
+        return with_library(artifact, _SYSTEM)
 
 
-class SetMachine(CpuMachine):
+class SetMachine(ManyVariants, CpuMachine):
     """Several kinds in one library: the best that the CPU runs is chosen when a kernel is loaded."""
 
     def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
         super().__init__(target, code)
-        self._machines = tuple(KindMachine(find_target(n), code) for n in SETS[target.name])
+        self.variants = tuple(KindMachine(find_target(n), code) for n in SETS[target.name])
 
-    def draft(self, program: TileProgram) -> Draft:
-        """The text for every kind."""
-        return Draft(tuple(text for m in self._machines for text in m.draft(program).texts))
-
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """The library of one scheduled program for all kinds; the errors are those of each.
-
-        So what is packed for one of them is packed for all.
-        """
+    def joined(self, artifacts: Sequence[Artifact]) -> Artifact:
+        """With the library of all kinds."""
         from dslc.codegen.cpu.tools.library import join
 
-        made = [m.lowered(program, config, hashes) for m in self._machines]
-        return dataclasses.replace(join(made, _SYSTEM), target=self.target.name)
-
-
-class _Libraries(Mapping[str, bytes]):
-    """The libraries of an artifact by form; what it has not is linked when it is asked for."""
-
-    def __init__(self, artifact: Artifact) -> None:
-        self._artifact = artifact
-
-    def __getitem__(self, form: str) -> bytes:
-        from dslc.codegen.cpu.tools.library import archive_of, library_of
-
-        if form == "a":
-            return archive_of(self._artifact)
-        made = self._artifact.files.get(_FORMS[form])
-        return library_of(self._artifact, _SYSTEMS[form]) if made is None else made
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*_FORMS, "a"))
-
-    def __len__(self) -> int:
-        return len(_FORMS) + 1
+        return join(artifacts, _SYSTEM)
 
 
 class CpuExecutable(Executable):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,10 @@ from dslc.calls.argument_facts import Alignments
 from dslc.calls.arguments import Argument, is_packed, prepare
 from dslc.calls.settings import current_settings
 from dslc.calls.signature import Parameter
-from dslc.compiler.artifact import Artifact, Hashes, Param
+from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import DiagnosticError, Loc, error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.cuda import SM_80
 from dslc.machines.emulation import is_emulated
@@ -110,17 +108,11 @@ class CudaMachine(Machine):
 
         return Options(line_info=self._code.line_info, fmad=self._code.fmad)
 
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
+    def lower(self, program: TileProgram) -> Artifact:
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
         from dslc.codegen.cuda.lowering import lower
 
-        artifact = lower(program, self.target, self._options())
-        signature = signature_of(program, config)
-        return dataclasses.replace(
-            artifact, target=self.target.name, signature=signature, hashes=hashes
-        )
+        return lower(program, self.target, self._options())
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """CUDA C (`cu`, and `final`), PTX (`ptx`) and the disassembled machine code (`sass`)."""

@@ -5,7 +5,6 @@ Calls go to a GPU where there is one, else to the emulator of its instructions.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -14,10 +13,9 @@ from typing import TYPE_CHECKING
 from dslc.calls.argument_facts import Alignments
 from dslc.calls.arguments import Argument, prepare
 from dslc.calls.signature import Parameter
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.manifest import signature_of
 from dslc.machines.cuda import alignments_on_gpu, draft_of_gpu, prepare_for_gpu, stream_of_call
 from dslc.machines.emulation import is_emulated
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
@@ -63,15 +61,11 @@ class HipMachine(Machine):
 
         return Options(line_info=self._code.line_info)
 
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
+    def lower(self, program: TileProgram) -> Artifact:
         """A code object and its source. DSL0951 without a compiler, DSL0590 for what cannot be."""
         from dslc.codegen.hip.lowering import lower
 
-        artifact = lower(program, self.target, self._options())
-        signature = signature_of(program, config)
-        return dataclasses.replace(artifact, signature=signature, hashes=hashes)
+        return lower(program, self.target, self._options())
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """HIP C++ (`hip`, and `final`), the compiler's ISA text (`isa`), FlyDSL source (`flydsl`)."""

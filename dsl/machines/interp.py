@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.calls.arguments import Argument
 from dslc.calls.settings import current_settings
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import UNKNOWN, Artifact
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.machines.machine import Executable, Facts, Machine
@@ -33,9 +33,7 @@ class Interpreter(Machine):
 
         return interpreter_passes()
 
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
+    def lower(self, program: TileProgram) -> Artifact:
         """The text with source locations, so that a loaded kernel's errors name the source line."""
         from dslc.compiler.ir.text.printer import print_program
 
@@ -45,8 +43,8 @@ class Interpreter(Machine):
             kind="kernel" if kernel else "program",
             target=self.target.name,
             entry=program.name,
-            signature=signature_of(program, config),
-            hashes=hashes,
+            signature=signature_of(program, {}),
+            hashes=UNKNOWN,
             grid=grid_of(kernel) if kernel else (),
             workspaces=workspaces_of(kernel) if kernel else (),
             files={self.FILE: print_program(program, locations=True).encode()},

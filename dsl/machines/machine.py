@@ -8,6 +8,7 @@ What differs from family to family is a fact or a method; nobody else asks for a
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from dslc.calls.signature import Parameter
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.cpu import Machine as CpuName
 from dslc.machines.patience import UNLIMITED, Patience
@@ -191,10 +193,22 @@ class Machine(ABC):
         return Draft()
 
     @abstractmethod
+    def lower(self, program: TileProgram) -> Artifact:
+        """The artifact of Tile IR after the passes.
+
+        DSL05xx where the machine refuses it, DSL0951 without a compiler that it needs.
+        """
+
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
-        """The artifact of Tile IR after the passes, for these tune choices."""
+        """The same for these tune choices, with its signature."""
+        return dataclasses.replace(
+            self.lower(program),
+            target=self.target.name,
+            signature=signature_of(program, config),
+            hashes=hashes,
+        )
 
     def toolchain(self) -> str:
         """What the artifact depends on beyond dslc's own sources, for the cache key."""

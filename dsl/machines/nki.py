@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dslc.calls.arguments import Argument
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.manifest import signature_of
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 from dslc.machines.patience import UNLIMITED, Patience
 from dslc.runtime.binding import bind_copied
@@ -41,19 +39,13 @@ class NkiMachine(Machine):
 
     def draft(self, program: TileProgram) -> Draft:
         """The nki source."""
-        from dslc.codegen.nki.lowering import lower
+        return Draft.of(self.lower(program))
 
-        return Draft.of(lower(program, self.target))
-
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
+    def lower(self, program: TileProgram) -> Artifact:
         """The source of the kernels and their entry. DSL0590 for what cannot be said."""
         from dslc.codegen.nki.lowering import lower
 
-        artifact = lower(program, self.target)
-        signature = signature_of(program, config)
-        return dataclasses.replace(artifact, signature=signature, hashes=hashes)
+        return lower(program, self.target)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The nki source, as `nki` and as `final`."""

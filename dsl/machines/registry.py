@@ -71,6 +71,20 @@ def fastest_target() -> str:
     return resolve_target(present[-1])
 
 
+@functools.cache
+def target_on(device: str) -> str:
+    """The target of the fastest machine here that takes torch's tensors of a device: `CPU`, `CUDA`.
+
+    DSL0901 where there is none.
+    """
+    ranked = ((machine_class(f).facts.precedence, f) for f in families())
+    for rank, family in sorted(ranked, reverse=True):
+        with contextlib.suppress(DiagnosticError):  # there is no such machine here
+            if rank and find_machine(family).torch_device() == device:
+                return resolve_target(family)
+    raise error("DSL0901", f"no machine here takes torch's tensors of {device}")
+
+
 def resolve_target(name: str) -> str:
     """The full name of a target: of `cuda`, that of the GPU that is there, of `aarch64` of the CPU.
 

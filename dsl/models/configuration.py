@@ -9,7 +9,33 @@ from typing import Any
 from dslc.compiler.diagnostics import error
 from dslc.models.rotation import Rotation
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "gemma3_text")
+FAMILIES = (
+    "llama",
+    "mistral",
+    "mixtral",
+    "qwen2",
+    "qwen3",
+    "qwen3_moe",
+    "gemma2",
+    "gemma3",
+    "gemma3_text",
+)
+
+MIXTURES = ("mixtral", "qwen3_moe")
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture: each row goes through `chosen` of `count` feed-forward halves of `inner` elements.
+
+    Their shares add up to 1 where they are `normed`. `layers` are those that have experts.
+    """
+
+    count: int
+    chosen: int
+    inner: int
+    normed: bool
+    layers: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +69,11 @@ class ModelConfig:
     attention_cap: float = 0.0
     logit_cap: float = 0.0
     stops: tuple[int, ...] = field(default=())
+    experts: Experts | None = None
+
+    def has_experts(self, layer: int) -> bool:
+        """Whether a layer's feed-forward half is a mixture."""
+        return self.experts is not None and layer in self.experts.layers
 
 
 def read_config(found: Mapping[str, Any]) -> ModelConfig:
@@ -60,7 +91,8 @@ def read_config(found: Mapping[str, Any]) -> ModelConfig:
             f"models of the family {family or 'unknown'!r} are not built",
             hint="there are " + ", ".join(FAMILIES),
         )
-    if found.get("mlp_bias") or found.get("num_local_experts") or found.get("num_experts"):
+    has_experts = found.get("num_local_experts") or found.get("num_experts")
+    if found.get("mlp_bias") or (has_experts and family not in MIXTURES):
         raise error(
             "DSL0787", f"this {family} has experts or biases in its MLP, which are not built"
         )
@@ -87,13 +119,14 @@ def read_config(found: Mapping[str, Any]) -> ModelConfig:
         windows,
         tuple(local if w else whole for w in windows),
         gate="gelu_gate" if gemma else "silu_gate",
-        head_norms=family in ("qwen3", "gemma3", "gemma3_text"),
+        head_norms=family in ("qwen3", "qwen3_moe", "gemma3", "gemma3_text"),
         post_norms=gemma,
         norm_offset=1.0 if gemma and not found.get("norms_are_whole") else 0.0,
         embedding_factor=hidden**0.5 if gemma else 1.0,
         attention_cap=float(found.get("attn_logit_softcapping") or 0.0) if gemma else 0.0,
         logit_cap=float(found.get("final_logit_softcapping") or 0.0) if gemma else 0.0,
         stops=_stops(found.get("eos_token_id")),
+        experts=_experts(found, family, layers) if family in MIXTURES else None,
     )
 
 
@@ -109,6 +142,19 @@ def _size(found: Mapping[str, Any], name: str) -> int:
     return value
 
 
+def _experts(found: Mapping[str, Any], family: str, layers: int) -> Experts:
+    count = found.get("num_experts") or found.get("num_local_experts")
+    size = _size(found, "intermediate_size" if family == "mixtral" else "moe_intermediate_size")
+    step = int(found.get("decoder_sparse_step") or 1)
+    plain = found.get("mlp_only_layers") or ()
+    sparse = frozenset(i for i in range(layers) if i not in plain and (i + 1) % step == 0)
+    chosen = _size(found, "num_experts_per_tok")
+    if not isinstance(count, int) or not 0 < chosen <= count:
+        raise error("DSL0787", f"{chosen} of {count!r} experts cannot be chosen")
+    normed = family == "mixtral" or bool(found.get("norm_topk_prob"))
+    return Experts(count, chosen, size, normed, sparse)
+
+
 def _windows(found: Mapping[str, Any], family: str, layers: int) -> tuple[int, ...]:
     """The keys that a query of each layer sees, 0 for all."""
     size = int(found.get("sliding_window") or 0)
@@ -117,7 +163,7 @@ def _windows(found: Mapping[str, Any], family: str, layers: int) -> tuple[int, .
     kinds = found.get("layer_types")
     if isinstance(kinds, list) and len(kinds) == layers:
         return tuple(size if kind == "sliding_attention" else 0 for kind in kinds)
-    if family == "mistral":
+    if family in ("mistral", "mixtral"):
         return (size,) * layers
     if family == "gemma2":
         return tuple(0 if i % 2 else size for i in range(layers))

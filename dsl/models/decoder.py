@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
+from dslc.calls.settings import options
 from dslc.models.kernel_sources import CompiledKernels, Kernels
 from dslc.models.linear import Product
 from dslc.models.parts import Part, Parts
@@ -39,7 +42,7 @@ class Decoder:
         self._dtype = dtype
         self._tensors: dict[str, Buffer] = {}
         self._products: dict[str, Product] = {}
-        self._calls: dict[str, list[Call]] = {}
+        self._calls: dict[str, Call] = {}
         c = self.config
         for done in range(c.layers):
             self._hold_all(parts.layer(done))
@@ -73,27 +76,44 @@ class Decoder:
         at = 0
         while at < len(ids):
             rows = next(p for p in PIECES if p <= len(ids) - at)
-            calls = self._bound("rows", rows, self.plan.rows)
+            run = self._recorded(f"rows:{rows}", functools.partial(self.plan.rows, rows))
             self._tensors["start"].write(np.array([position + at], np.int32))
             self._tensors[f"ids:{rows}"].write(np.array(ids[at : at + rows], np.int32))
-            for call in calls:
-                call()
+            run()
             at += rows
-        for call in self._bound("logits", rows, self.plan.logits):
-            call()
+        self._recorded(f"logits:{rows}", functools.partial(self.plan.logits, rows))()
         return self._tensors["logits:1"]
 
-    def _bound(self, what: str, rows: int, steps: Callable[[int], Iterable[Step]]) -> list[Call]:
+    def choose(self, position: int) -> int:
+        """The likeliest token by the last logits; it is to stand at `position`."""
+        run = self._recorded("choice", self.plan.choice)
+        self._tensors["start"].write(np.array([position - 1], np.int32))
+        run()
+        return int(self._tensors["ids:1"].read()[0])
+
+    def next(self) -> int:
+        """The likeliest token after the one that was chosen last: one dispatch, 4 bytes to the host."""
+        self._recorded("token", self._token)()
+        return int(self._tensors["ids:1"].read()[0])
+
+    def _token(self) -> Iterator[Step]:
+        yield from self.plan.rows(1)
+        yield from self.plan.logits(1)
+        yield from self.plan.choice()
+
+    def _recorded(self, key: str, steps: Callable[[], Iterable[Step]]) -> Call:
         """The calls of a plan's steps, with all they need: made once, so that Python does little."""
-        key = f"{what}:{rows}"
         if key not in self._calls:
-            listed = list(steps(rows))
+            listed = list(steps())
             for name, (shape, dtype) in self.plan.shapes.items():
                 if name not in self._tensors:
                     self._tensors[name] = self.session.memory.empty(shape, dtype)
-            if what == "logits":
-                self._tensors[f"last:{rows}"] = self._tensors[f"x:{rows}"].rows(rows - 1, rows)
-            self._calls[key] = [self._bind(step) for step in listed]
+            for rows in PIECES:
+                if f"x:{rows}" in self._tensors:
+                    last = self._tensors[f"x:{rows}"].rows(rows - 1, rows)
+                    self._tensors.setdefault(f"last:{rows}", last)
+            calls = [self._bind(step) for step in listed]
+            self._calls[key] = self.session.memory.recorded(functools.partial(_run, calls))
         return self._calls[key]
 
     def _bind(self, step: Step) -> Call:
@@ -101,3 +121,9 @@ class Decoder:
         made = self._kernels.specialized(step)
         arguments = tuple(self._tensors[step.tensors[p.name]].argument for p in made.parameters)
         return lambda: made(*arguments)
+
+
+def _run(calls: Sequence[Call], stream: object) -> None:
+    with nullcontext() if stream is None else options(stream=stream):
+        for call in calls:
+            call()

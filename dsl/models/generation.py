@@ -72,18 +72,25 @@ class Model:
         self._check(ids, count)
         sampling = sampling or Sampling()
         rng = np.random.default_rng(sampling.seed)
+        greedy = sampling.temperature <= 0
         begin = time.perf_counter()
-        logits = self.logits(ids)
+        if greedy:
+            self.decoder(ids, 0)
+            token = self.decoder.choose(len(ids))
+        else:
+            token = choose(self.logits(ids), sampling, rng)
         self.times.prefill += time.perf_counter() - begin
         self.times.prompt_tokens += len(ids)
         for position in range(len(ids), len(ids) + count):
-            token = choose(logits, sampling, rng)
             self.times.new_tokens += 1
             yield token
             if token in self.config.stops or position + 1 == len(ids) + count:
                 return
             begin = time.perf_counter()
-            logits = self.logits([token], position)
+            if greedy:
+                token = self.decoder.next()
+            else:
+                token = choose(self.logits([token], position), sampling, rng)
             self.times.decode += time.perf_counter() - begin
 
     def _check(self, ids: Sequence[int], count: int) -> None:

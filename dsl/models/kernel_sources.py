@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dslc import library
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import digest
 from dslc.models.linear import Product
 from dslc.models.plan import Step
@@ -40,25 +42,33 @@ class CompiledKernels:
         return kernel.specialize(**step.dims, **self.choices(step))
 
     def choices(self, step: Step) -> dict[str, int]:
-        """The choices of a product of so many rows: none, or those that take the weights as packed.
+        """The choices of a product: none, or those with which it reads the weights as they are packed.
 
         Most machines store weights in one way whatever the choices are. Where the storage follows from
-        them, those of one row hold for all, but for the rows of a block.
+        them, those of one row hold for all, with the most rows of a block that read the same.
         """
-        rows = step.dims.get("M", 1)
         if step.product is None:
             return {}
         key = (step.kernel, *sorted(step.dims.items()), *sorted(step.constants.items()))
         if key not in self._choices:
-            kernel = _library(self.target, tuple(sorted(step.constants.items())))[step.kernel]
-            packed = self.packer(step.product, str(step.constants["T"])).artifact.signature
-            other = kernel.specialize(**step.dims).artifact.signature
-            self._choices[key] = {}
-            if [p.packed for p in packed.params] != [p.packed for p in other.params]:
-                kept = {n: int(str(v)) for n, v in packed.config.items() if n in ("BN", "BK")}
-                blocks = [int(str(n)) for n in kernel.tunes["BM"] if int(str(n)) <= rows]
-                self._choices[key] = {**kept, "BM": max(blocks)}
+            self._choices[key] = self._fitting(step, step.product)
         return self._choices[key]
+
+    def _fitting(self, step: Step, product: Product) -> dict[str, int]:
+        kernel = _library(self.target, tuple(sorted(step.constants.items())))[step.kernel]
+        packer = self.packer(product, str(step.constants["T"]))
+        wanted = _storages(packer)
+        if _storages(kernel.specialize(**step.dims)) == wanted:
+            return {}
+        own = {n: int(str(v)) for n, v in packer.config.items() if n in kernel.tunes}
+        kept = {n: v for n, v in own.items() if n in ("BN", "BK")}
+        blocks = {int(str(n)) for n in kernel.tunes["BM"]}
+        for block in sorted(blocks, reverse=True):
+            if own["BM"] < block <= step.dims["M"]:
+                with contextlib.suppress(DiagnosticError):  # such blocks may have no room
+                    if _storages(kernel.specialize(**step.dims, **kept, BM=block)) == wanted:
+                        return {**kept, "BM": block}
+        return own
 
     def packer(self, product: Product, dtype: str) -> Specialization:
         """What says how a product's weights are stored: the kernel of one row that adds nothing."""
@@ -95,6 +105,10 @@ def packaged_name(step: Step) -> str:
     if step.product is not None:
         constants |= {"K": repr(step.product.rows), "N": repr(step.product.columns)}
     return f"{step.kernel}_{digest(constants)[:10]}"
+
+
+def _storages(made: Specialization) -> list[object]:
+    return [p.packed for p in made.artifact.signature.params]
 
 
 @functools.cache

@@ -62,11 +62,15 @@ class Rounding:
             )
         return cls(dtype, int(group))
 
-    def __call__(self, weight: Array, *, head: bool = False) -> Quantized:
-        """Codes of a weight [N, K]; a group that does not divide K is made smaller."""
+    def __call__(self, weight: Array, *, head: bool = False, activations: str = "f16") -> Quantized:
+        """Codes of a weight [N, K]; a group that does not divide K is made smaller.
+
+        Scales are of the type of the activations, if that has 16 bits.
+        """
         group = math.gcd(self.group, weight.shape[1])
         dtype = "i8" if head else self.dtype
-        return quantize(weight.T, dtype, group, "f16")
+        scale = "bf16" if activations == "bf16" else "f16"
+        return quantize(weight.T, dtype, group, scale)
 
 
 def form_of(weight: Array | Quantized, dtype: str) -> Form:
@@ -93,10 +97,12 @@ def form_of(weight: Array | Quantized, dtype: str) -> Form:
             arrays["s"], offsets = scales.astype(np.float32), offsets.astype(np.float32)
         kernel, arrays["z"] = "linear_offsets", offsets
     elif weight.zero_points is not None:
-        zeros = weight.zero_points
-        fits = int(zeros.max(initial=0)) <= weight.dtype.integer_range[1]
-        constants["Z"] = weight.dtype.name if fits else U8.name
-        kernel, arrays["z"] = "linear_zeros", zeros
+        # A byte each: machines may store packed ones in another way for other rows of the product.
+        constants["Z"] = U8.name
+        kernel, arrays["z"] = "linear_zeros", weight.zero_points.astype(np.uint8)
+    if kernel in ("linear_scaled", "linear_zeros"):
+        # An integer of 8 bits and fewer, or its difference to another, is a number of any T.
+        constants["NARROW"] = int(weight.dtype.is_integer and constants["S"] == dtype)
     order = None if weight.row_order is None else weight.row_order.astype(np.int32)
     rows, columns = weight.codes.shape
     return Form(kernel, rows, columns, constants, weight.codes, arrays, order)

@@ -24,6 +24,10 @@ _HF_LAYER = {
     "k_norm": "self_attn.k_norm",
     "input_norm": "input_layernorm",
 }
+_EXPERTS = {
+    "mixtral": ("block_sparse_moe", {"gate": "w1", "up": "w3", "down": "w2"}),
+    "qwen3_moe": ("mlp", {"gate": "gate_proj", "up": "up_proj", "down": "down_proj"}),
+}
 _HF_NORMS = {"inner_norm": "post_attention_layernorm"}
 _HF_POST_NORMS = {
     "post_attention_norm": "post_attention_layernorm",
@@ -76,6 +80,23 @@ class Weights:
         found = self.layer(number, part)
         if found is None:
             raise error("DSL0785", f"the checkpoint has no {part} of layer {number}")
+        return found
+
+    def router(self, number: int) -> Array | Quantized:
+        """What scores the experts of a layer, [experts, hidden]. DSL0785 where it is missing."""
+        name = f"model.layers.{number}.{_EXPERTS[self.config.family][0]}.gate.weight"
+        return self._need(name)
+
+    def expert(self, number: int, expert: int, part: str) -> Array | Quantized:
+        """`gate`, `up` or `down` of an expert. DSL0785 where it is missing."""
+        module, names = _EXPERTS[self.config.family]
+        at = f"model.layers.{number}.{module}.experts.{expert}"
+        return self._need(f"{at}.{names[part]}.weight")
+
+    def _need(self, name: str) -> Array | Quantized:
+        found = self._find(name)
+        if found is None:
+            raise error("DSL0785", f"the checkpoint has no {name}")
         return found
 
     def need_top(self, part: str) -> Array | Quantized:

@@ -63,7 +63,11 @@ class CheckpointParts:
     def layer(self, number: int) -> Iterator[Part]:
         """DSL0785 where the checkpoint lacks one."""
         c, w = self.config, self.weights
-        for name, members in {**TOGETHER, "o": ("o",), "down": ("down",)}.items():
+        products = {**TOGETHER, "o": ("o",), "down": ("down",)}
+        if c.has_experts(number):
+            del products["gate_up"], products["down"]
+            yield from self._experts(number)
+        for name, members in products.items():
             found = [w.need(number, part) for part in members]
             biases = [w.layer(number, part, "bias") for part in members]
             yield from self._products(number, name, members, found, biases)
@@ -86,6 +90,19 @@ class CheckpointParts:
         head = self.weights.top("head")
         yield self._linear("head", self.weights.need_top("embedding") if head is None else head)
 
+    def _experts(self, number: int) -> Iterator[Part]:
+        """The router, and the matrices [K, N] of all experts under each other, as floats."""
+        w, experts = self.weights, self.config.experts
+        assert experts is not None
+        yield self._linear(f"{number}.router", w.router(number), rounded=False)
+        for name, members in {"experts_in": ("gate", "up"), "experts_out": ("down",)}.items():
+            listed = []
+            for expert in range(experts.count):
+                found = [_dense(w.expert(number, expert, m)) for m in members]
+                whole = np.concatenate(found, axis=0).T
+                listed.append(whole.astype(storage_dtype(self.dtype)))
+            yield Part(f"{number}.{name}", {"w": np.concatenate(listed, axis=0)})
+
     def _products(
         self,
         number: int,
@@ -102,10 +119,15 @@ class CheckpointParts:
                 yield self._linear(f"{number}.{part}", weight, bias)
 
     def _linear(
-        self, name: str, weight: Array | Quantized, bias: Array | Quantized | None = None
+        self,
+        name: str,
+        weight: Array | Quantized,
+        bias: Array | Quantized | None = None,
+        *,
+        rounded: bool = True,
     ) -> Part:
-        if self.rounding is not None and not isinstance(weight, Quantized):
-            weight = self.rounding(weight, head=name == "head")
+        if rounded and self.rounding is not None and not isinstance(weight, Quantized):
+            weight = self.rounding(weight, head=name == "head", activations=self.dtype)
         form: Form = form_of(weight, self.dtype)
         arrays = {"w": form.codes, **form.arrays}
         if bias is not None:
@@ -122,3 +144,8 @@ class CheckpointParts:
         assert not isinstance(gain, Quantized)
         whole = gain.astype(np.float32) + np.float32(self.config.norm_offset)
         return Part(name, {"g": whole.astype(storage_dtype(self.dtype))})
+
+
+def _dense(weight: Array | Quantized) -> Array:
+    """A weight [N, K] as floats."""
+    return dequantize(weight).T if isinstance(weight, Quantized) else weight

@@ -19,6 +19,8 @@ from dslc.models.linear import Product
 PIECES = (256, 64, 16, 1)
 """The rows of a call: a prompt goes in the largest that fit, so that few kernels are compiled."""
 
+_RUN = 2048  # logits that are compared by themselves
+
 Constants = Mapping[str, "str | int | float"]
 
 
@@ -77,9 +79,16 @@ class Plan:
 
     def choice(self) -> Iterator[Step]:
         """The likeliest token as the next one, `ids:1`, at the next place."""
-        tensors = {"logits": "logits:1", "token": "ids:1"}
-        yield self._step("greedy", tensors, {}, M=1, V=self.config.vocabulary)
-        yield self._step("advance", {"start": "start"}, {})
+        v = self.config.vocabulary
+        runs = -(-v // _RUN)
+        self.shapes["ids:1"] = (1,), "i32"
+        self.shapes["values:1"] = (1, runs), "f32"
+        self.shapes["at:1"] = (1, runs), "i32"
+        found = {"values": "values:1", "at": "at:1"}
+        tensors = {"logits": "logits:1", **found}
+        yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        tensors = {**found, "token": "ids:1", "start": "start"}
+        yield self._step("next_token", tensors, {}, M=1, P=runs)
 
     def _attention(self, number: int, rows: int, x: str) -> Iterator[Step]:
         c = self.config
@@ -138,6 +147,9 @@ class Plan:
         c = self.config
         normed = self._activation("normed", rows, c.hidden)
         yield self._norm(f"{number}.inner_norm", rows, x, normed)
+        if c.has_experts(number):
+            yield from self._experts(number, rows, normed, x)
+            return
         places: dict[str, tuple[str, int]] = {}
         sizes = {"gate": c.inner, "up": c.inner}
         yield from self._projections(number, "gate_up", sizes, rows, normed, places)
@@ -153,6 +165,34 @@ class Plan:
             F=c.inner,
         )
         yield from self._onto(number, "down", "post_inner_norm", rows, inner, x)
+
+    def _experts(self, number: int, rows: int, normed: str, x: str) -> Iterator[Step]:
+        """Each row through its experts, onto x: as many rows within as experts are chosen."""
+        c, e = self.config, self.config.experts
+        assert e is not None
+        scores = self._activation("scores", rows, e.count)
+        yield from self._product(f"{number}.router", rows, normed, scores)
+        chosen, share = f"chosen:{rows}", f"share:{rows}"
+        self.shapes[chosen] = (rows, e.chosen), "i32"
+        self.shapes[share] = (rows, e.chosen), "f32"
+        found = {"chosen": chosen, "share": share}
+        dims = {"M": rows, "EX": e.count, "TOP": e.chosen}
+        own: Constants = {"T": self.dtype, "NORMED": int(e.normed)}
+        yield Step("route", {"logits": scores, **found}, dims, own)
+        inside = rows * e.chosen
+        both = self._activation("experts_in", inside, 2 * e.inner)
+        dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": c.hidden}
+        dims |= {"EK": e.count * c.hidden, "N": 2 * e.inner}
+        tensors = {"a": normed, "chosen": chosen, "w": f"{number}.experts_in/w", "y": both}
+        yield Step("experts_in", tensors, dims, {"T": self.dtype})
+        inner = self._activation("experts_inner", inside, e.inner)
+        dims = {"M": inside, "A": 2 * e.inner, "B": 2 * e.inner, "F": e.inner}
+        own = {"T": self.dtype, "UPAT": e.inner}
+        yield Step(c.gate, {"gate": both, "up": both, "y": inner}, dims, own)
+        dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": e.inner}
+        dims |= {"EK": e.count * e.inner, "N": c.hidden}
+        tensors = {"a": inner, **found, "w": f"{number}.experts_out/w", "c": x}
+        yield Step("experts_out", tensors, dims, {"T": self.dtype})
 
     def _projections(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -202,7 +202,12 @@ class Ranking:
         return None
 
     def _emitted(self, found: _Scheduled) -> _Scheduled | None:
-        """With what else the generated code takes of shared memory; None where that is too much."""
+        """With what else the generated code takes of shared memory; None where that is too much.
+
+        A core has none: its code is generated once, when it is compiled.
+        """
+        if self._target.core_rates is not None:
+            return replace(found, is_emitted=True)
         with contextlib.suppress(Exception):
             _, shared = emitted(found.program, self._target)
             seconds = predict(found.program, self._target, self._sizes, shared=shared).seconds

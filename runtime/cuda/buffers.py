@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 from dslc.runtime.binding import dense_strides
 from dslc.runtime.cuda.arrays import DeviceArray
 from dslc.runtime.cuda.device import CudaDevice
+from dslc.runtime.cuda.timing import Graph, Stopwatch
 from dslc.runtime.elements import Array, storage_dtype
 from dslc.runtime.memory.buffer import Buffer, Memory
 
@@ -90,3 +93,29 @@ class CudaMemory(Memory):
         with self.device.current():
             kept = _Allocation(self.device, size)
         return CudaBuffer(self, dtype, tuple(shape), kept, kept.address)
+
+    def recorded(self, run: Callable[[object], None]) -> Callable[[], None]:
+        """A CUDA graph of it, recorded when it is first called.
+
+        All that is recorded for one memory runs on one stream, in the order of the calls.
+        """
+        return Recording(self._stopwatch, run)
+
+    @functools.cached_property
+    def _stopwatch(self) -> Stopwatch:
+        return Stopwatch(self.device)
+
+
+class Recording:
+    """Launches as a graph of the driver's, which begins at the first call."""
+
+    def __init__(self, watch: Stopwatch, run: Callable[[object], None]) -> None:
+        self._watch, self._run = watch, run
+        self._graph: Graph | None = None
+
+    def __call__(self) -> None:
+        """Enqueue them all."""
+        if self._graph is None:
+            self._graph = self._watch.capture(self._run)
+            weakref.finalize(self, self._graph.close).atexit = False
+        self._graph.enqueue()

@@ -29,8 +29,8 @@ _FLAGS = (
 def compiler() -> str | None:
     """The host's C++ compiler: $CXX, g++ or clang++; None where there is none."""
     for name in (os.environ.get("CXX"), "g++", "clang++"):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (path := shutil.which(name)):
+            return path
     return None
 
 

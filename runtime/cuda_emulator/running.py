@@ -158,8 +158,8 @@ def _run(command: list[str], timeout: float, text: str) -> str:
     report = reports[0] if reports else f"the runner ended with {done.returncode}: {done.stderr}"
     origin = re.search(r"^emulator-origin: (\w+)$", done.stderr, re.MULTILINE)
     line = _line_of(command[1], origin[1]) if origin else None
-    if line is None and (found := re.search(r"\bline (\d+)", report)):
-        line = int(found[1])
+    if line is None and (number := re.search(r"\bline (\d+)", report)):
+        line = int(number[1])
     lines = text.splitlines()
     if line and line <= len(lines):
         report += f"\n  line {line}: {lines[line - 1].strip()}"

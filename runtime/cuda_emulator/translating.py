@@ -53,8 +53,8 @@ def without_comments(text: str) -> str:
     """The text with its comments blanked and its lines kept."""
 
     def blank(match: re.Match[str]) -> str:
-        found = match[0]
-        return found if found.startswith('"') else "\n" * found.count("\n") or " "
+        piece = match[0]
+        return piece if piece.startswith('"') else "\n" * piece.count("\n") or " "
 
     return _COMMENT.sub(blank, text)
 
@@ -79,8 +79,8 @@ def _parameter(text: str) -> Parameter:
 def cluster_of(text: str, entry: str) -> int:
     """How many blocks of a kernel are a cluster, along the one axis of its grid."""
     for match in _ENTRY.finditer(without_comments(text)):
-        if match[1] == entry and (found := _CLUSTER.search(match[0])):
-            return int(found[1])
+        if match[1] == entry and (size := _CLUSTER.search(match[0])):
+            return int(size[1])
     return 1
 
 
@@ -100,9 +100,11 @@ def translate(text: str, entry: str) -> str:
     code = _SHARED.sub(r"\1* const \2 = (\1*)emu_shared();", code)
     code = _WATCH.sub(r"EmuWatch<\1>() ->* ", code)
     for word in ("__shared__", "volatile", "asm"):
-        if found := re.search(rf"\b{word}\b[^\n]*", code):
-            line = code[: found.start()].count("\n") + 1
-            raise EmulationError(f"line {line} is CUDA that the emulator does not know: {found[0]}")
+        if unknown := re.search(rf"\b{word}\b[^\n]*", code):
+            line = code[: unknown.start()].count("\n") + 1
+            raise EmulationError(
+                f"line {line} is CUDA that the emulator does not know: {unknown[0]}"
+            )
     call = f"emu_call(emu_kernel_{entry}, arguments);"
     launch = f'extern "C" void emu_launch(void** arguments) {{ {call} }}\n'
     return f'#include "ptx.h"\n#line 1 "kernel.cu"\n{code}\n{launch}'
@@ -132,8 +134,8 @@ def assembly(text: str) -> Iterator[tuple[int, int, str, list[str]]]:
     for match in _ASM.finditer(text):
         end = _closing(text, match.end() - 1)
         template, at = "", match.end()
-        while found := _STRING.match(text, at):
-            template, at = template + found[1], found.end()
+        while string := _STRING.match(text, at):
+            template, at = template + string[1], string.end()
         sections = _split(text[at:end], ":") if text[at:end].strip() else []
         operands = [
             re.sub(r'^\s*"[^"]*"\s*\((.*)\)\s*$', r"\1", operand, flags=re.DOTALL)

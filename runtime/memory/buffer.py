@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,6 +98,14 @@ class Memory(ABC):
         A memory-mapped array is read from its file's pages straight into the buffer.
         """
         return self.put(array, dtype)
+
+    def recorded(self, run: Callable[[object], None]) -> Callable[[], None]:
+        """What `run(stream)` launches over buffers of this memory, to be launched again and again.
+
+        Where the machine can, it is one dispatch from the second time on. `stream` is None where the
+        machine has none.
+        """
+        return lambda: run(None)
 
 
 def dense_copy(array: Array) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import functools
 import platform
 import sys
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _LINUX = {"pni": "sse3", "abm": "lzcnt", "lahf_lm": "sahf", "bmi1": "bmi"}
 _LINUX |= {"sse4_1": "sse4.1", "sse4_2": "sse4.2"}
 _MACOS = {"avx1.0": "avx", "bmi1": "bmi", "lahf": "sahf", "vpopcntdq": "avx512vpopcntdq"}
+_ARCH_PRCTL, _REQ_XCOMP_PERM, _XTILEDATA = 158, 0x1023, 18
 _SYSCTL = ("machdep.cpu.features", "machdep.cpu.leaf7_features", "machdep.cpu.extfeatures")
 
 
@@ -35,7 +37,9 @@ def host_features() -> frozenset[str]:
     if machine == "x86_64" and sys.platform == "darwin":
         return x86_features_of_macos(" ".join(map(_sysctl_text, _SYSCTL)).split())
     if machine == "x86_64" and sys.platform.startswith("linux"):
-        return x86_features_of_linux(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+        found = x86_features_of_linux(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+        tiles = frozenset(name for name in found if name.startswith("amx"))
+        return found - tiles if tiles and not _tiles_permitted() else found
     if machine != "aarch64":
         return frozenset()
     libc = _libc()
@@ -56,6 +60,17 @@ def x86_features_of_linux(cpuinfo: str) -> frozenset[str]:
 def x86_features_of_macos(words: Iterable[str]) -> frozenset[str]:
     """The features that macOS tells of an Intel CPU."""
     return _named((w.lower() for w in words), _MACOS)
+
+
+@functools.cache
+def _tiles_permitted() -> bool:
+    """Whether this process may use AMX's tiles, which Linux permits to those that ask.
+
+    Threads and forks inherit it (Documentation/arch/x86/xstate.rst).
+    """
+    libc = _libc()
+    asked = libc.syscall(_ARCH_PRCTL, _REQ_XCOMP_PERM, ctypes.c_ulong(_XTILEDATA))
+    return bool(asked == 0)
 
 
 def _named(words: Iterable[str], names: dict[str, str]) -> frozenset[str]:

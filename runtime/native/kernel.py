@@ -12,6 +12,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.expression import Number, evaluate
 from dslc.runtime.native.arguments import bind_arguments
+from dslc.runtime.native.copies import laid_out, write_back
 from dslc.runtime.native.description import word_of
 from dslc.runtime.native.processor import Array, Processor, Word
 from dslc.runtime.native.short_path import Call, short_call
@@ -44,9 +45,11 @@ class NativeKernel:
         `dims` are those that the caller knows: packed bytes tell none. DSL075x and DSL076x for
         arguments that do not fit, DSL0608 for an assertion of the kernel that does not hold.
         """
+        args, written = laid_out(self.artifact.signature, args)
         arrays, values = self._bind(args, dims or {})
         for step in self._steps:
             self._run(step, arrays, values)
+        write_back(written)
 
     def threads(
         self, args: Mapping[str, Any], dims: Mapping[str, int] | None = None

@@ -147,6 +147,14 @@ def test_a_number_too_large_for_a_float_is_refused():
         ("y[0, 0:8] = x[0, 0:8].exp()", "write exp(x, ...)"),
         ("y[0, 0] = x.T", "write transpose(x)"),
         ("y[0, 0:8] = cast(x[0, 0:8], f23)", "did you mean `f32`?"),
+        (
+            "y[0, 0:8] = cast(isnan(x[0, 0:8]), f32)",
+            "the library has it: from std.math import isnan, ahead of the kernels",
+        ),
+        (
+            "i = program_id(0)",
+            "parallel's counters say which turn it is; grid(...) has block_index()",
+        ),
         ("i[0] += 1", "declare it i: inout i32[...]"),
         ("for a, b in reversed(range(3)):\n    pass", None),
     ],

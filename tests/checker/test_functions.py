@@ -177,5 +177,5 @@ def test_every_function_of_the_language_is_there():
         broadcast repeat concat where select minimum maximum clamp abs exp exp2 log log2 sqrt rsqrt
         sin cos tanh sigmoid erf floor ceil round fma load gather scatter atomic_add dim cdiv dot
         buffer shared register copy_async commit wait sync block_index semaphore_wait
-        semaphore_release print prod cumprod cummax cummin reduce scan sort argsort topk"""
+        semaphore_release print store prod cumprod cummax cummin reduce scan sort argsort topk"""
     assert set(named.split()) == set(FUNCTIONS)

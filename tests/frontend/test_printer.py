@@ -38,6 +38,7 @@ kernel k(
     More.
     """
     tune BM = 16 | (32 | 64)
+    tune BK
     require K % G == 0
 
     for m, n in parallel(range(0, M, BM), range(N)):

@@ -178,7 +178,9 @@ def test_decorator_values_that_are_no_constants_are_refused() -> None:
     def k(x: f32[N]):
         pass
 
-    assert codes(k, const={"A": object()}, tune={"B": [], "C": [1, b"2"]}) == ["DSL0125"] * 3
+    assert (
+        codes(k, const={"A": object()}, tune={"B": [object()], "C": [1, b"2"]}) == ["DSL0125"] * 3
+    )
     assert codes(k, const={"tune": 1}) == ["DSL0104"]
 
 

@@ -111,6 +111,11 @@ def test_elif_is_an_if_in_else() -> None:
     )
 
 
+def test_a_tune_may_leave_its_values_open() -> None:
+    (tune,) = body("    tune B\n")
+    assert tune == tree.Tune("B", (), loc=tune.loc)
+
+
 def test_the_choices_of_a_tune_are_its_outer_alternatives() -> None:
     (tune,) = body("    tune B = 1 | 2 ^ 3 | (4 | 5)\n")
     assert isinstance(tune, tree.Tune)

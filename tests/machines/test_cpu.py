@@ -103,6 +103,25 @@ def test_arrays_may_begin_at_any_address(library: dslc.Library, offset: int) -> 
     np.testing.assert_array_equal(placed, x * s[:, None])
 
 
+def test_arrays_whose_elements_lie_apart(library: dslc.Library) -> None:
+    """With steps, in the other order, backwards, between elements: a copy stands for each."""
+    x, s, y = arguments()
+    room = np.full((y.shape[0], 2 * y.shape[1]), 7, y.dtype)
+    mixed = np.zeros(s.shape, [("a", s.dtype), ("b", "u1")])
+    mixed["a"] = s
+    strided = np.repeat(x, 2, 1)[:, ::2]
+    for given in (strided, np.asfortranarray(x), x[::-1].copy()[::-1]):
+        for _ in range(3):  # after calls that were right there is a short way, which is not theirs
+            room[:] = 7
+            library.scale(given, mixed["a"], room[:, ::2])
+            np.testing.assert_array_equal(room[:, ::2], x * s[:, None])
+            assert (room[:, 1::2] == 7).all()
+            library.scale(x, s, y)
+    with pytest.raises(DiagnosticError) as failure:
+        library.scale(room[:, ::2], s, room[:, :-1:2][:, : x.shape[1]])
+    assert code_of(failure) == "DSL0742"
+
+
 def code_of(failure: pytest.ExceptionInfo[DiagnosticError]) -> str:
     return failure.value.diagnostics[0].code
 
@@ -113,8 +132,6 @@ def test_what_is_refused(library: dslc.Library) -> None:
     read_only.flags.writeable = False
     for given, code in (
         ((x, s, x), "DSL0742"),  # it overlaps
-        ((x[:, ::2], s, y[:, ::2]), "DSL0753"),  # strided
-        ((x[::-1], s, y), "DSL0753"),
         ((x, s, read_only), "DSL0763"),
         ((x.astype(np.float64), s, y), "DSL0761"),
         ((*arguments(1000, 1),), "DSL0608"),
@@ -206,7 +223,7 @@ def test_code_that_this_cpu_does_not_run_names_both_lists(
         made.scale(*arguments())
     found = failure.value.diagnostics[0]
     assert found.code == "DSL0860"
-    assert "an older CPU has no avx512bf16" in found.message
+    assert "an older CPU has no amxbf16" in found.message
     assert "it has avx, avx2" in str(found.hint)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes that people make are located, with a cause and a hint: on the shell, in Python, in the editor."""
+"""Mistakes are located, with a cause and a hint: on the shell, in Python, in the editor."""
 
 from __future__ import annotations
 
@@ -48,12 +48,16 @@ def test_on_the_shell(mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFi
     assert f"hint: {hint}" in shown
 
 
+def compile_all(text: str) -> None:
+    """Every kernel, with each choice."""
+    for kernel in dslc.compile(text, "interp", cache=False).values():
+        for choices in _choices(kernel):
+            kernel.specialize_for({"M": 64, "N": 256, "K": 128}, choices)
+
+
 def test_in_python(mistake: Mistake) -> None:
     with pytest.raises(dslc.DiagnosticError) as caught:
-        library = dslc.compile(wrong(mistake), "interp", cache=False)
-        for kernel in library.values():
-            for choices in _choices(kernel):
-                kernel.specialize_for({"M": 64, "N": 256, "K": 128}, choices)
+        compile_all(wrong(mistake))
     check(caught.value.diagnostics[0], mistake)
     shown = str(caught.value)
     assert mistake[-1] in shown

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import dslc
 import numpy as np
 import pytest
 from dslc.cli.main import COMMANDS, run
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.models import Sampling, open_model, read_config
 from dslc.models.generation import choose
+from dslc.models.kernel_sources import KERNELS
 from dslc.models.rotation import Rotation
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 CONFIG = {
     "model_type": "qwen3",
@@ -60,8 +62,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def by_numpy(folder: Path, ids: list[int]) -> np.ndarray:
     """The logits after each token, in f64."""
-    from safetensors.numpy import load_file
-
     w = {k: v.astype(np.float64) for k, v in load_file(folder / "model.safetensors").items()}
 
     def norm(x: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -187,6 +187,45 @@ def test_llama_3_1_s_angles_keep_short_waves_and_stretch_long_ones() -> None:
 def test_a_model_that_is_not_built_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(DiagnosticError, match="DSL0787"):
         read_config({**CONFIG, **change})
+
+
+def test_the_likeliest_token_is_the_first_of_the_greatest() -> None:
+    kernels = dslc.compile(KERNELS, "interp", define={"C": 2048})
+    logits = np.full((1, 5000), -3.0, np.float32)
+    values, at = np.empty((1, 3), np.float32), np.empty((1, 3), np.int32)
+    token, start = np.empty(1, np.int32), np.array([6], np.int32)
+    for number, greatest in enumerate(([4999], [2047, 2048, 4100], [0])):
+        logits[:] = -3.0
+        logits[0, greatest] = -1.0
+        kernels.likeliest(logits, values, at)
+        kernels.next_token(values, at, token, start)
+        assert (token[0], start[0]) == (greatest[0], 7 + number)
+
+
+def test_unlike_projections_are_multiplied_one_by_one(folder: Path, tmp_path: Path) -> None:
+    ids = [3, 5, 7]
+    whole = open_model(folder, "interp", length=40).logits(ids)
+    copy = {k: v.copy() for k, v in load_file(folder / "model.safetensors").items()}
+    for i in range(2):
+        for part in ("self_attn.k_proj", "mlp.up_proj"):
+            name = f"model.layers.{i}.{part}.weight"
+            copy[name] = copy[name].astype(np.float16)
+    save_file(copy, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    model = open_model(tmp_path, "interp", length=40)
+    np.testing.assert_allclose(model.logits(ids), whole, atol=5e-3)
+    kernels = [step.dims["N"] for step in model.decoder.plan.rows(1) if "linear" in step.kernel]
+    assert len(kernels) == 2 * 7
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("quantize", ["", "u4:16"])
+def test_a_gpu_s_tokens_are_those_of_its_logits(folder: Path, quantize: str) -> None:
+    model = open_model(folder, "cuda", length=40, quantize=quantize)
+    tokens = list(model.generate([3, 5, 7], 12))
+    for number, token in enumerate(tokens):
+        ids = [3, 5, 7, *tokens[:number]]
+        assert token == model.logits(ids).argmax()
 
 
 @pytest.mark.gpu

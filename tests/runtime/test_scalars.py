@@ -3,6 +3,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from dslc.compiler.dtypes import parse_dtype, round_to
 from dslc.runtime.scalars import as_dtype
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,3 +65,44 @@ def test_integers_and_doubles_stay():
     assert as_dtype(1 << 60, "i64") == 1 << 60
     assert as_dtype(0.1, "f64") == 0.1
     assert as_dtype(True, "bool") is True
+
+
+SMALL = [f"f{n}e{x}m{n - 1 - x}" for n in range(3, 9) for x in range(1, n)]
+
+
+@pytest.mark.parametrize("dtype", [*SMALL, "e8m0"])
+def test_small_floats_round_as_a_cast_does(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    near = np.ldexp(rng.integers(-64, 65, 400) / 32.0, rng.integers(-9, 9, 400))
+    edges = [
+        0.0,
+        -0.0,
+        0.1,
+        -0.3,
+        448.0,
+        464.0,
+        465.0,
+        57344.0,
+        61440.0,
+        -1e30,
+        math.inf,
+        -math.inf,
+    ]
+    tiny = [
+        math.nan,
+        1e-45,
+        2.0**-127,
+        1.2 * 2.0**-127,
+        2.0**-128,
+        1.5 * 2.0**127,
+        3.0,
+        2.9,
+        1e-300,
+    ]
+    values = np.concatenate([near, edges, tiny])
+    with np.errstate(all="ignore"):
+        wanted = round_to(values, parse_dtype(dtype)).astype(np.float64)
+    found = [as_dtype(float(v), dtype) for v in values]
+    np.testing.assert_array_equal(found, wanted)
+    same = np.isnan(wanted) | (np.signbit(found) == np.signbit(wanted))
+    assert same.all(), values[~same]

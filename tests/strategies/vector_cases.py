@@ -64,6 +64,17 @@ BODIES = {
         for n in range(1, 8)
         for lanes in (8, 32, 128)
     ),
+    "bytes as codes": "".join(
+        f"""
+        %v{n}.{lanes} = load %a[{n}] : u8x{n * lanes // 8}
+        %x{n}.{lanes} = bitcast %v{n}.{lanes} : i{n}x{lanes}
+        store %b[{512 * n - 512 + lanes}], %x{n}.{lanes}
+        %y{n}.{lanes} = bitcast %v{n}.{lanes} : u{n}x{lanes}
+        store %b[{512 * n - 256 + lanes}], %y{n}.{lanes}
+        """
+        for n in range(1, 8)
+        for lanes in (8, 16, 64)
+    ),
     "atomics": """
         store %b[0], i64x4(5, -5, 7, 9)
         store %b[64], f32x4(1.5, -2.5, 4.0, 0.0)

@@ -45,7 +45,9 @@ _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _CPU_SECONDS = 400  # of one process: a fault that makes it go on for ever is caught,
 _SECONDS = 1800  # and one that makes it wait, also where others use the machine
-_BYTES = 8 << 30  # that a process may have: a fault may want all there are
+_BYTES = 8 << 30  # that a process may have: a fault may want all there are,
+_PROCESSES = 96  # and start processes without end, for which is looked every
+_LOOK = 2.0  # seconds
 _QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 60.0  # and seconds of all
 _PLUGIN = """from hypothesis import Phase, settings
@@ -115,6 +117,27 @@ def mutants() -> list[Mutant]:
     return found
 
 
+def processes_of(session: int) -> int:
+    """How many processes of a session there are."""
+    count = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            count += int(fields[3]) == session
+    return count
+
+
+def communicated(run: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a session's first process prints; TimeoutExpired where it goes on, or breeds."""
+    until = time.monotonic() + _SECONDS
+    while True:
+        try:
+            return run.communicate(timeout=_LOOK)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > until or processes_of(run.pid) > _PROCESSES:
+                raise
+
+
 class Copy:
     """A tree of its own, in which dslc is the copy's; `fault` puts one in, and takes it out again."""
 
@@ -154,7 +177,7 @@ class Copy:
         resource.prlimit(run.pid, resource.RLIMIT_DATA, (_BYTES, _BYTES))
         resource.prlimit(run.pid, resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
         try:
-            printed, errors = run.communicate(timeout=_SECONDS)
+            printed, errors = communicated(run)
         except subprocess.TimeoutExpired:
             return "hangs"
         finally:  # what the fault made the tests start ends with them

@@ -221,4 +221,6 @@ def for_memory(e: Emission, x: Lanes, dtype: DType) -> Lanes:
         one = e.s.splat(1, 8)
         regs = tuple(e.s.v("and {0}.16b, {1}.16b, {2}.16b", r, one) for r in mask.regs)
         return Lanes(regs, form, x.count)
+    if x.format.kind == "f" and form.kind != "f":  # a scalar of a small float is a number
+        return small_floats.encode(e, x, dtype)
     return as_format(e, x, form)

@@ -15,11 +15,11 @@ from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.regions import region_at, unproved
-from dslc.compiler.dtypes import INDEX, Kind
-from dslc.compiler.ir import AxisSlice, Region
+from dslc.compiler.dtypes import Kind
+from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, simplify, to_expr
 from dslc.compiler.ir.arithmetic.index_arithmetic import largest
 
 if TYPE_CHECKING:
@@ -131,17 +131,6 @@ def _other(e: Emission, i: ins.Load, count: int) -> Lanes:
     if dtype.kind is Kind.BOOL:
         return floats.mask_of(e, e.integer(i.other), 8, count)
     return for_memory(e, floats.scalar(e, i.other, count), dtype)
-
-
-def span(e: Emission, axis: AxisSlice, extent: ex.Expr) -> tuple[ex.Expr, ex.Expr]:
-    """From which to which (exclusive) coordinate of a checked axis of step 1 elements are in bounds."""
-    start = axis.start if axis.start.dtype == INDEX else ex.Convert(axis.start, INDEX)
-    low: ex.Expr = ex.index(0)
-    if not e.is_natural(linear(start)):
-        low = ex.Binary("max", low, ex.Unary("neg", start, INDEX), INDEX)
-    left = ex.Binary("sub", extent, start, INDEX)
-    high = ex.Binary("min", ex.index(axis.size), left, INDEX)
-    return simplify(low), simplify(ex.Binary("max", low, high, INDEX))
 
 
 PULLS: dict[type, Any] = {ins.Load: load}

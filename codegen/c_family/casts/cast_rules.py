@@ -91,9 +91,9 @@ def biased_rule(dtype: DType, to: DType) -> Biased | None:
     def rule(words: Words, at: Positions) -> tuple[str, float]:
         if bits == 8 and _in_bytes(at):
             return _by_bytes(words, at, to, signed), 2.0**to.mantissa + 128 * signed
-        found = pieces(at, 16)
-        place = words.place(found, range(to.mantissa - bits + 1))
-        text = _with_power(words, found, place, to, bits if signed else 0)
+        halves = pieces(at, 16)
+        place = words.place(halves, range(to.mantissa - bits + 1))
+        text = _with_power(words, halves, place, to, bits if signed else 0)
         return text, 2.0 ** (to.mantissa - place) + (2 ** (bits - 1) if signed else 0)
 
     return rule
@@ -148,10 +148,10 @@ def _from_float(dtype: DType, to: DType) -> Rule:
     through = byte_cast(dtype, to)
 
     def rule(words: Words, at: Positions) -> str:
-        if through is not None and (found := through.word(words, at)) is not None:
+        if through is not None and (exact := through.word(words, at)) is not None:
             if through.factor == 1:
-                return found
-            return f"mul_{to.name}x2({found}, {pair(through.factor, to)})"
+                return exact
+            return f"mul_{to.name}x2({exact}, {pair(through.factor, to)})"
         magnitude = pieces(at[:, :-1], 16)
         sign = pieces(at[:, -1:], 16)
         if exponent == to.exponent:

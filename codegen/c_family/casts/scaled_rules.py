@@ -115,8 +115,8 @@ def _scaled_float(dtype: DType, to: DType) -> Scaled:
         return int(through is not None and first_lane(at) is not None)
 
     def rule(words: Words, at: Positions) -> str:
-        if through is not None and (found := through.word(words, at)) is not None:
-            return found
+        if through is not None and (exact := through.word(words, at)) is not None:
+            return exact
         magnitude = words.field(pieces(at[:, :-1], 16), place, 16)
         return words.field(pieces(at[:, -1:], 16), 15, 16, magnitude)
 

@@ -94,22 +94,22 @@ def _concat_staged(e: Emission, s: ins.Concat) -> None:
     start = 0
     for value in s.xs:
         x = e.tile(value)
-        found = chunks(x.layout, 1, e.out)
+        chunk = chunks(x.layout, 1, e.out)
         once = first_copy(x.layout)
-        with loops(e.out, found):
+        with loops(e.out, chunk):
             parts = []
             for axis in range(len(shape)):
-                at = add(e.bases.base(x.layout, axis), found.offset(axis)) or "0"
+                at = add(e.bases.base(x.layout, axis), chunk.offset(axis)) or "0"
                 at = f"{at} + {start}" if axis == s.axis else at
                 parts.append(f"({at}) * {prod(shape[axis + 1 :])}")
-            line = f"{cells}[{' + '.join(parts)}] = {put.format(x.name, found.element)};"
+            line = f"{cells}[{' + '.join(parts)}] = {put.format(x.name, chunk.element)};"
             e.out.line(f"if ({once}) {line}" if once else line)
         start += value.type.shape[s.axis]
     e.out.line(e.together)
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
+    chunk = chunks(tile.layout, 1, e.out)
+    with loops(e.out, chunk):
         e.out.line(
-            take.format(tile.name, found.element, f"{cells}[{row_major(e, tile.layout, found)}]")
+            take.format(tile.name, chunk.element, f"{cells}[{row_major(e, tile.layout, chunk)}]")
         )
 
 

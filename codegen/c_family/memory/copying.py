@@ -57,7 +57,7 @@ def _spread(e: Emission, s: ins.CopyAsync, width: int) -> Layout | None:
 
 def _is_aligned(e: Emission, s: ins.CopyAsync, layout: Layout, width: int) -> bool:
     widths = (vector_width(e, region, layout) for region in (s.dst, s.src))
-    return all(found % width == 0 for found in widths)
+    return all(offset % width == 0 for offset in widths)
 
 
 def by_elements(e: Emission, s: ins.CopyAsync) -> None:

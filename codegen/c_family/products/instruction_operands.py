@@ -180,7 +180,7 @@ def _order(a: Operand, b: Operand, per: int) -> tuple[list[Word], str]:
 
 def _words(x: Operand, per: int) -> list[Word] | None:
     """The registers along k of an operand, the same in all lines; None where they are mixed."""
-    found: list[Word] | None = None
+    of_first: list[Word] | None = None
     for line in x.lines.values():
         depths = {i: depth for depth, i in line.items()}
         starts = [i for i in depths if i % per == 0]
@@ -189,10 +189,10 @@ def _words(x: Operand, per: int) -> list[Word] | None:
         ):
             return None
         words = [tuple(depths[s + p] for p in range(per)) for s in starts]
-        if found is not None and set(found) != set(words):
+        if of_first is not None and set(of_first) != set(words):
             return None
-        found = found or words
-    return found
+        of_first = of_first or words
+    return of_first
 
 
 def _registers(

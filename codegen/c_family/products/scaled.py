@@ -295,12 +295,10 @@ class _Sums:
     def add(self, e: Emission, call: Call) -> None:
         for i, offset in self.offsets:
             e.out.line(f"{self.name}[{i}] += {offset};")
-        found, rows = self.group.accumulators, self.group.rows
+        sums, rows = self.group.accumulators, self.group.rows
         for number, factors in enumerate(self.factors):
-            first = number * len(found)
-            every = [
-                (r, first + i, row) for i, (r, row) in enumerate(zip(found, rows, strict=True))
-            ]
+            first = number * len(sums)
+            every = [(r, first + i, row) for i, (r, row) in enumerate(zip(sums, rows, strict=True))]
             _add(e, call, self.name, every, factors)
 
 

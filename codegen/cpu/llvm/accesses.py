@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from dslc.codegen.cpu.llvm.matrices import MATRIX_EMITTERS
 from dslc.codegen.cpu.llvm.types import scalar_type, suffix, type_text
 from dslc.codegen.cpu.llvm.writing import FunctionText
 from dslc.compiler.dtypes import INDEX
@@ -12,7 +13,7 @@ from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.constants import codes_of
 from dslc.compiler.vector.types import memory_bytes
-from dslc.compiler.vector.values import Constant, Operand
+from dslc.compiler.vector.values import Constant
 
 _ORDERS = {"relaxed": "monotonic", "acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
 _NONTEMPORAL = ", !nontemporal !0"
@@ -22,7 +23,7 @@ def emit_access(f: FunctionText, i: Any) -> str | None:
     """The name of the result, None where there is none."""
     match i:
         case mem.Advance():
-            return address(f, i.pointer, i.offset)
+            return f.address(i.pointer, i.offset)
         case mem.Allocate():
             name = f.fresh()
             f.entry.append(f"  {name} = alloca [{i.size} x i8], align {i.align}")
@@ -38,7 +39,7 @@ def emit_access(f: FunctionText, i: Any) -> str | None:
         case mem.Scatter():
             _scatter(f, i)
         case mem.Prefetch():
-            at = address(f, i.pointer, i.offset)
+            at = f.address(i.pointer, i.offset)
             f.call_void(
                 "llvm.prefetch.p0", f"ptr {at}", f"i32 {int(i.write)}", f"i32 {i.locality}", "i32 1"
             )
@@ -52,16 +53,11 @@ def emit_access(f: FunctionText, i: Any) -> str | None:
                 f.call_void("llvm.x86.sse2.pause")
             else:
                 f.call_void("llvm.aarch64.hint", "i32 1")
+        case _ if type(i) in MATRIX_EMITTERS:
+            MATRIX_EMITTERS[type(i)](f, i)
         case _:
             return _atomic(f, i)
     return None
-
-
-def address(f: FunctionText, pointer: Operand, offset: Operand) -> str:
-    """The name of a pointer so many bytes further on."""
-    if isinstance(offset, Constant) and offset.values[0] == 0:
-        return f.value(pointer)
-    return f.emit(f"getelementptr i8, ptr {f.value(pointer)}, {f.typed(offset)}")
 
 
 def _zero(type_: Any) -> str:
@@ -69,7 +65,7 @@ def _zero(type_: Any) -> str:
 
 
 def _load(f: FunctionText, i: mem.Load) -> str:
-    at, text = address(f, i.pointer, i.offset), type_text(i.out.type)
+    at, text = f.address(i.pointer, i.offset), type_text(i.out.type)
     if i.mask is None:
         hint = _NONTEMPORAL if i.nontemporal else ""
         return f.emit(f"load {text}, ptr {at}, align {i.align}{hint}")
@@ -79,7 +75,7 @@ def _load(f: FunctionText, i: mem.Load) -> str:
 
 
 def _store(f: FunctionText, i: mem.Store) -> None:
-    at = address(f, i.pointer, i.offset)
+    at = f.address(i.pointer, i.offset)
     if i.mask is None:
         hint = _NONTEMPORAL if i.nontemporal else ""
         f.run(f"store {f.typed(i.value)}, ptr {at}, align {i.align}{hint}")
@@ -90,7 +86,7 @@ def _store(f: FunctionText, i: mem.Store) -> None:
 
 def _pointers(f: FunctionText, i: mem.Gather | mem.Scatter, lanes: int) -> str:
     """A vector of addresses; the index is widened as its dtype says."""
-    at, index = address(f, i.pointer, i.offset), f.value(i.index)
+    at, index = f.address(i.pointer, i.offset), f.value(i.index)
     type_ = vector_type(i.index)
     wide = type_text(type_.of(INDEX))
     if type_.dtype.bits < 64:
@@ -125,7 +121,7 @@ def _scatter(f: FunctionText, i: mem.Scatter) -> None:
 
 
 def _atomic(f: FunctionText, i: Any) -> str | None:
-    at, order = address(f, i.pointer, i.offset), _ORDERS[i.order]
+    at, order = f.address(i.pointer, i.offset), _ORDERS[i.order]
     type_ = i.value.type if hasattr(i, "value") else i.out.type
     align = memory_bytes(type_)
     match i:

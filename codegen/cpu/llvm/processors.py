@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dslc.compiler.targets.cpu import Processor
+from dslc.compiler.vector.atoms import ATOMS
 from dslc.compiler.vector.legal import Capabilities
 
 _SYSTEMS = {
@@ -34,6 +35,7 @@ def capabilities(processor: Processor) -> Capabilities:
     atoms = {
         name: tuple(2 * n for n in sums) if name == "vpmaddubsw" else sums
         for name in processor.atoms
+        if name in ATOMS
     }
     found = {(8, 16)}
     if "avx512f" in features:

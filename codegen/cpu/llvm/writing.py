@@ -104,6 +104,12 @@ class FunctionText:
     def _declare(self, name: str, result: str, arguments: Iterable[str]) -> None:
         self.module.declare(name, result, (_type_of(a) for a in arguments))
 
+    def address(self, pointer: Operand, offset: Operand) -> str:
+        """The name of a pointer so many bytes further on."""
+        if isinstance(offset, Constant) and offset.values[0] == 0:
+            return self.value(pointer)
+        return self.emit(f"getelementptr i8, ptr {self.value(pointer)}, {self.typed(offset)}")
+
     def of(self, name: str, type_: Type, *xs: Operand) -> str:
         """An intrinsic over operands of one type that gives the same type."""
         return self.call(f"llvm.{name}.{suffix(type_)}", type_text(type_), *map(self.typed, xs))

@@ -15,10 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dslc.codegen.chunks.at import At, row
 from dslc.codegen.chunks.nests import each, each_place
 from dslc.codegen.cpu.places import Array, Live
+from dslc.codegen.cpu.products import matrices
 from dslc.codegen.cpu.products import register_tiles as tiles
 from dslc.codegen.cpu.products.panels import Columns, Rows, Source, runs_along
 from dslc.codegen.cpu.products.register_tiles import EDGE, Shape, Words
-from dslc.codegen.cpu.products.transposing import in_words, interleaved, together_words
+from dslc.codegen.cpu.products.transposing import (
+    columns_of_bytes,
+    in_words,
+    interleaved,
+    together_words,
+)
 from dslc.codegen.cpu.products.units import Unit, choose
 from dslc.codegen.cpu.statements import keep, scratch_for
 from dslc.codegen.cpu.transfer import store_lanes
@@ -27,8 +33,10 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, simplify
-from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least
+from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, least, mul
+from dslc.compiler.passes.cpu.weight_order import DEPTH
 from dslc.compiler.vector.building import lanes_of
+from dslc.compiler.vector.matrix_instructions import ROWS
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Operand
 
@@ -48,6 +56,7 @@ class Job:
     a: Source
     b: Source
     direct: bool
+    matrices: bool = False  # by a unit of matrices
 
     @property
     def m(self) -> int:
@@ -69,6 +78,11 @@ class Job:
         """Words along k."""
         return -(-self.k // self.unit.depth)
 
+    def least(self, e: Emission) -> int:
+        """The words along k of a loop's body, so that blocks of ordered weights begin with one."""
+        ordered = self.direct and self.k % DEPTH == 0 and in_words(e, self.b.value)
+        return max(1, DEPTH // self.unit.depth) if ordered else 1
+
 
 def job_of(e: Emission, i: ins.Dot, *, twice: bool = False) -> Job:
     """How a product is done; with `twice` each sum stands beside another one."""
@@ -79,6 +93,15 @@ def job_of(e: Emission, i: ins.Dot, *, twice: bool = False) -> Job:
     b = Source(chosen.b, i.scale_b, rank - 2, widened=unit.b == F32)
     direct = m <= shape.rows and not runs_along(e, chosen.b, rank - 2)
     return Job(i, unit, shape, Source(i.a, i.scale_a, rank - 1), b, direct)
+
+
+def job_of_matrices(e: Emission, i: ins.Dot) -> Job | None:
+    """The same by a unit of matrices, if the machine has one that fits."""
+    unit = matrices.unit_for(e, i)
+    if unit is None:
+        return None
+    shape = matrices.shape_for(*i.out.type.shape)
+    return Job(i, unit, shape, Source(i.a, None, 1), Source(i.b, None, 0), False, matrices=True)
 
 
 def dot(e: Emission, i: ins.Dot) -> None:
@@ -172,6 +195,7 @@ def products(e: Emission, job: Job, start: Array | None, finish: Finish) -> None
                 words,
                 ex.index(job.steps),
                 panel=not job.direct,
+                least=job.least(e),
             )
             finish(shape, batch, y, x, found)
 
@@ -209,6 +233,9 @@ def every_tile(
     by = job.shape.count * job.unit.lanes
     whole, left = divmod(job.n, by)
     tail = gcd(job.m, job.shape.rows, EDGE)  # so that none reaches past the last row
+    if job.matrices:  # rows of whole tiles, all of which panels and sums have
+        tail = ROWS
+        height = simplify(mul(cdiv(height, ROWS), ROWS))
 
     def down(count: int, block: Linear) -> None:
         def one(rows: int, y: Linear) -> None:
@@ -216,10 +243,21 @@ def every_tile(
 
         tiles.strips(e, height, job.shape.rows, tail, one)
 
-    end: ex.Expr = ex.index(whole)
+    # Columns whose codes share bytes are done one after another, so that each has a place it knows.
+    side = 1
+    if job.direct and (shared := columns_of_bytes(e, job.b.value)) > by and shared % by == 0:
+        side = shared // by
+
+    def blocks(first: Linear) -> None:
+        for number in range(side):
+            down(job.shape.count, first.scale(side) + Linear(constant=number))
+
+    end: ex.Expr = ex.index(whole // side)
     if constant(width) is None:
-        end = simplify(least(whole, cdiv(width, by)))
-    each(e, ex.index(0), end, 1, lambda block: down(job.shape.count, block), movable=False)
+        end = simplify(least(whole // side, cdiv(width, by * side)))
+    each(e, ex.index(0), end, 1, blocks, movable=False)
+    for number in range(whole // side * side, whole):
+        down(job.shape.count, Linear(constant=number))
     if left:
         down(-(-left // job.unit.lanes), Linear(constant=whole))
 

@@ -68,6 +68,12 @@ class Source:
         return e.b.mul(e.b.convert(found, F32), e.b.convert(scale, F32))
 
     def _pull(self, e: Emission, at: At) -> Operand:
+        before, e.terms = e.terms, True
+        found = self._pulled(e, at)
+        e.terms = before
+        return found
+
+    def _pulled(self, e: Emission, at: At) -> Operand:
         stmt = None if self.value in e.homes else e.lazy.get(self.value)
         if not self.widened or not isinstance(stmt, ins.Cast):
             return e.pull(self.value, at)
@@ -213,10 +219,13 @@ class Columns:
 
     def register(self, e: Emission, block: Linear, step: Linear, number: int) -> Operand:
         """Columns of one register of a block at a step along k."""
-        unit = self.unit
-        size = unit.lanes * unit.depth
-        at = self._number(block, step) + Linear(constant=number * size)
-        return load_lanes(e, self.array, row((at,), size))
+        size = self.unit.lanes * self.unit.depth
+        return load_lanes(e, self.array, row((self.place(block, step, number),), size))
+
+    def place(self, block: Linear, step: Linear, number: int) -> Linear:
+        """Where in the array such columns begin."""
+        size = self.unit.lanes * self.unit.depth
+        return self._number(block, step) + Linear(constant=number * size)
 
     def fill(
         self,

@@ -119,15 +119,17 @@ def multiply(
     *,
     panel: bool,
     multiple: int = 1,
+    least: int = 1,
 ) -> Sequence[Operand]:
     """Sums plus the products of `steps` words, a `multiple`, from element x of rows from y on.
 
-    Words of b come from a `panel`, or are made here.
+    Words of b come from a `panel`, or are made here; then `least` words begin where one knows how the
+    elements of b lie.
     """
     depth = unit.depth
     places = shape.places
     known = constant(steps)
-    together, body = 1, _BODY if panel else _DIRECT
+    together, body = least, _BODY if panel else _DIRECT
     while together * 2 * len(places) <= body and (known is None or together * 2 <= int(known)):
         together *= 2
     if known is None:

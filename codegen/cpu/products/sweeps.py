@@ -13,16 +13,25 @@ the caches hold panels of.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.nests import each
 from dslc.codegen.chunks.summing import Swept, sum_of
 from dslc.codegen.cpu.places import Array
+from dslc.codegen.cpu.products import matrices
 from dslc.codegen.cpu.products import register_tiles as tiles
-from dslc.codegen.cpu.products.emit_products import Job, chunk_of, every_tile, job_of, words_of
+from dslc.codegen.cpu.products.emit_products import (
+    Job,
+    chunk_of,
+    every_tile,
+    job_of,
+    job_of_matrices,
+    words_of,
+)
 from dslc.codegen.cpu.products.panels import Columns, Rows
 from dslc.codegen.cpu.products.register_tiles import Shape
+from dslc.codegen.cpu.transfer import element, store_lanes
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -54,7 +63,7 @@ def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
     if dot is None:
         return None
     driven = dot.out in e.plan.driven
-    job = job_of(e, dot, twice=driven)
+    job = job_of_matrices(e, dot) or job_of(e, dot, twice=driven)
     trips = simplify(cdiv(sub(loop.stop, loop.start), loop.step))
     return Sweep(loop, job, driven, _iterations(e, job, trips))
 
@@ -90,7 +99,11 @@ def run(e: Emission, sweep: Sweep, home: Array) -> None:
         some = ex.index(iterations) if whole else simplify(count)
         _block(e, sweep, home, rows, columns, first, some)
 
+    if job.matrices:
+        matrices.configure(e, job.unit, job.k)
     each(e, ex.index(0), simplify(cdiv(trips, iterations)), 1, block, movable=False)
+    if job.matrices:
+        matrices.release(e)
 
 
 def _block(
@@ -114,10 +127,20 @@ def _block(
 
     each(e, ex.index(0), count, 1, fill, movable=False)
     e.forget()
-    one = _scaled if sweep.driven else _summed
+    room = None
+    if job.matrices and sweep.driven:
+        room = e.array(job.unit.sums, (job.shape.rows, job.shape.count * job.unit.lanes))
 
     def tile(shape: Shape, y: Linear, number: Linear, x: Linear) -> None:
-        one(e, sweep, home, rows, columns, first, count, shape, y, number, x)
+        if columns is not None and job.matrices:
+            given = (e, sweep, home, rows, columns)
+            if room is None:
+                _summed_by_tiles(*given, count, shape, y, number, x)
+            else:
+                _scaled_by_tiles(*given, room, first, count, shape, y, number, x)
+        else:
+            one = _scaled if sweep.driven else _summed
+            one(e, sweep, home, rows, columns, first, count, shape, y, number, x)
         e.forget()
 
     every_tile(e, job, height, width, tile)
@@ -166,6 +189,7 @@ def _summed(
                     words,
                     ex.index(job.steps),
                     panel=False,
+                    least=job.least(e),
                 )
             )
             e.ahead = None
@@ -200,7 +224,17 @@ def _scaled(
         here = at.scale(rows.padded)
         e.ahead = ahead_of(at) if columns is None else None
         sums = tiles.multiply(
-            e, unit, shape, start, rows, y, here, words, ex.index(job.steps), panel=not job.direct
+            e,
+            unit,
+            shape,
+            start,
+            rows,
+            y,
+            here,
+            words,
+            ex.index(job.steps),
+            panel=not job.direct,
+            least=job.least(e),
         )
         e.ahead = None
         for value, held in ((job.dot.out, sums), (inner, loop.carried)):
@@ -210,6 +244,67 @@ def _scaled(
             del e.homes[value]
         e.forget()
     tiles.store(e, unit, shape, home, y, x, loop.results)
+
+
+def _summed_by_tiles(
+    e: Emission,
+    sweep: Sweep,
+    home: Array,
+    rows: Rows,
+    columns: Columns,
+    count: ex.Expr,
+    shape: Shape,
+    y: Linear,
+    number: Linear,
+    x: Linear,
+) -> None:
+    """As `_summed`, by a unit of matrices."""
+    steps = simplify(mul(count, sweep.job.steps))
+    matrices.load(e, shape, home, y, x)
+    matrices.multiply(e, shape, rows, columns, y, Linear(), number, Linear(), steps)
+    matrices.store(e, shape, home, y, x)
+
+
+def _scaled_by_tiles(
+    e: Emission,
+    sweep: Sweep,
+    home: Array,
+    rows: Rows,
+    columns: Columns,
+    room: Array,
+    first: Linear,
+    count: ex.Expr,
+    shape: Shape,
+    y: Linear,
+    number: Linear,
+    x: Linear,
+) -> None:
+    """As `_scaled`: sums go through `room` to what is computed of them, a row at a time."""
+    job, unit = sweep.job, sweep.job.unit
+    (carried,) = sweep.loop.carried
+    inner, yielded = carried.inner, carried.yielded
+    assert isinstance(inner, Value)
+    assert isinstance(yielded, Value)
+    # The place of the tile's element 0, 0, as if there were all rows and columns.
+    back = e.sum(element(room, (y, x)).scale(-room.size))
+    whole = replace(room, pointer=e.b.advance(room.pointer, back))
+    with e.loop("t", ex.index(0), count, 1, movable=False) as (at, _):
+        sweep.begin_iteration(e, first + at)
+        matrices.begin(e, shape)
+        here = at.scale(rows.padded)
+        words = at.scale(job.steps)
+        steps = ex.index(job.steps)
+        matrices.multiply(e, shape, rows, columns, y, here, number, words, steps)
+        matrices.store(e, shape, room, Linear(), Linear())
+        e.settle(job.dot.out, whole)
+        e.settle(inner, home)
+        with e.loop("r", ex.index(0), ex.index(shape.rows), 1) as (r, _):
+            for c in range(shape.count):
+                place = tiles.chunk_at(unit, y + r, x, 0, c)
+                store_lanes(e, home, place, e.pull(yielded, place))
+        for value in (job.dot.out, inner):
+            del e.homes[value]
+        e.forget()
 
 
 def ahead_of(iteration: Linear) -> tuple[ex.Var, int] | None:

@@ -14,7 +14,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear
 from dslc.compiler.ir.traverse import operands
-from dslc.compiler.passes.cpu.weight_order import is_in_fours
+from dslc.compiler.passes.cpu.weight_order import is_in_fours, together
 from dslc.compiler.passes.pass_lists.cpu import COLUMNS
 from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.types import VectorType
@@ -39,8 +39,8 @@ def zipped(
     put: Put,
 ) -> None:
     """Rows of neighbouring columns: those of a word are zipped."""
-    together = max(unit.depth, min(_TOGETHER, 1 << (k.bit_length() - 1)))
-    whole = k // together * together
+    rows_at_once = max(unit.depth, min(_TOGETHER, 1 << (k.bit_length() - 1)))
+    whole = k // rows_at_once * rows_at_once
 
     def several(y: Linear, count: int) -> None:
         """`count` rows from y on."""
@@ -57,7 +57,7 @@ def zipped(
             words = interleaved(e, rows[step * unit.depth : (step + 1) * unit.depth])
             put(y.divide(Linear(constant=unit.depth)) + Linear(constant=step), words)
 
-    each(e, ex.index(0), ex.index(whole), together, lambda y: several(y, together))
+    each(e, ex.index(0), ex.index(whole), rows_at_once, lambda y: several(y, rows_at_once))
     if whole < k:
         several(Linear(constant=whole), k - whole)
 
@@ -101,6 +101,11 @@ def together_words(
 
 def in_words(e: Emission, value: Value) -> bool:
     """Whether a tile is made, element by element, of codes ordered by `passes.cpu.weight_order`."""
+    return columns_of_bytes(e, value) > 0
+
+
+def columns_of_bytes(e: Emission, value: Value) -> int:
+    """The neighbouring columns whose codes lie in the same bytes of such a tile; 0 of others."""
     stack = [value]
     while stack:
         x = stack.pop()
@@ -109,10 +114,12 @@ def in_words(e: Emission, value: Value) -> bool:
         stmt = e.lazy.get(x)
         if isinstance(stmt, ins.View):
             layout = stmt.out.type.layout
-            return layout is not None and is_in_fours(layout, COLUMNS)
+            if layout is None or not is_in_fours(layout, COLUMNS):
+                return 0
+            return COLUMNS * together(layout, COLUMNS)
         if isinstance(stmt, ins.ELEMENTWISE):
             stack += operands(stmt)
-    return False
+    return 0
 
 
 def interleaved(e: Emission, rows: list[Operand]) -> Operand:

@@ -4,6 +4,7 @@
     vdpbf16ps   2 of k    bf16           a lane is a column, its neighbours along k lie in it
     vpdpwssd    2 of k    i16
     vpdpbusd    4 of k    u8 by i8       the unsigned operand may be either
+    tdpb...     2, 4      bf16, bytes    of any signs, matrices of 16 rows at once (matrices.py)
 
 So b comes in words: a lane's `depth` elements along k, one lane a column, and a in words that are
 the same in all lanes. Bytes of signs that a unit does not take are moved by 128, or by the number that
@@ -106,7 +107,7 @@ def choose(i: ins.Dot, machine: Processor, made: Mapping[Value, ins.Stmt]) -> Ch
     if a.is_float:
         if a.bits == 64:
             return Chosen(Unit("", F64, F64, F64, 1, lanes // 2), i.b)
-        if "vdpbf16ps" in machine.atoms and _in_bf16(i, made) and i.out.type.shape[-2] > 1:
+        if "vdpbf16ps" in machine.atoms and in_bf16(i) and i.out.type.shape[-2] > 1:
             return Chosen(Unit("vdpbf16ps", BF16, BF16, F32, 2, lanes), i.b)
         return Chosen(Unit("", F32, F32, F32, 1, lanes), i.b)
     if max(a.bits, b.bits) <= 8:
@@ -125,7 +126,7 @@ def _width(dtype: DType) -> int:
     return dtype.bits + (not dtype.is_signed)
 
 
-def _in_bf16(i: ins.Dot, made: Mapping[Value, ins.Stmt]) -> bool:
+def in_bf16(i: ins.Dot) -> bool:
     """Whether bf16 holds the operands exactly; blocks with scales are multiplied in f32."""
     return not i.is_scaled and all(
         x.type.dtype.mantissa <= 7 and x.type.dtype.exponent <= 8 for x in (i.a, i.b)

@@ -27,9 +27,9 @@ def find_library(name: str) -> str | None:
     pattern = re.compile(rf"lib{re.escape(name)}\.so(\.[0-9.]+)?\Z")
     for home in _homes():
         for folder in _LIBRARY_FOLDERS:
-            found = [p for p in _files(home / folder) if pattern.match(p.name)]
-            if found:
-                return str(max(found, key=_version))
+            files = [p for p in _files(home / folder) if pattern.match(p.name)]
+            if files:
+                return str(max(files, key=_version))
     return ctypes.util.find_library(name)
 
 

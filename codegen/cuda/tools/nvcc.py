@@ -8,9 +8,8 @@ from pathlib import Path
 
 from dslc.codegen.cuda.tools.locate import find_tool, missing
 from dslc.codegen.cuda.tools.nvrtc import Compilation
+from dslc.codegen.tools import ended
 from dslc.compiler.scratch import scratch_folder
-
-_LONGEST = 600.0  # seconds
 
 
 def nvcc_path() -> str:
@@ -37,9 +36,7 @@ def compile_with_nvcc(source: str, name: str, options: Sequence[str], ptx: bool)
         output = path.with_suffix(".out")
         kind = "--ptx" if ptx else "--cubin"
         command = [nvcc_path(), kind, "-o", str(output), *options, name]
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=_LONGEST
-        )
+        done = ended(command, folder)
         log = done.stderr + done.stdout
         if done.returncode:
             refused = "Unsupported gpu architecture" in log or "Unknown option" in log

@@ -50,7 +50,7 @@ class Resources:
 
 def parse_resources(log: str) -> dict[str, Resources]:
     """The resources of every kernel by its name, from the log of `ptxas -v`."""
-    found: dict[str, Resources] = {}
+    by_kernel: dict[str, Resources] = {}
     name, stack = "", (0, 0, 0)
     serialized = set(_SERIALIZED.findall(log))
     for line in log.splitlines():
@@ -61,8 +61,8 @@ def parse_resources(log: str) -> dict[str, Resources]:
         elif name and (used := _USED.search(line)):
             shared, barriers = _number(_SHARED, line), _number(_BARRIERS, line)
             waits = int(name in serialized)
-            found[name] = Resources(int(used[1]), *stack, shared, barriers, waits)
-    return found
+            by_kernel[name] = Resources(int(used[1]), *stack, shared, barriers, waits)
+    return by_kernel
 
 
 def _number(pattern: re.Pattern[str], line: str) -> int:

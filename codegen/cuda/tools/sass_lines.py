@@ -45,13 +45,13 @@ def sass_lines(cubin: bytes) -> list[tuple[str, int | None]]:
 def parse_sass(printed: str) -> list[tuple[str, int | None]]:
     """What nvdisasm printed, as `sass_lines` gives it."""
     line: int | None = None
-    found: list[tuple[str, int | None]] = []
+    lines: list[tuple[str, int | None]] = []
     for text in printed.splitlines():
         if (function := _FUNCTION.match(text)) is not None:
             line = None
-            found.append((f"{function[1]}:", None))
+            lines.append((f"{function[1]}:", None))
         elif (place := _LINE.match(text)) is not None:
             line = int(place[1])
         elif (code := _CODE.match(text)) is not None:
-            found.append((f"  {code[1]}  {code[2]}", line))
-    return found
+            lines.append((f"  {code[1]}  {code[2]}", line))
+    return lines

@@ -123,14 +123,14 @@ def _check(done: Compilation, source: str, name: str, architecture: str) -> None
 
 def _findings(log: str, lines: list[str], name: str) -> list[Diagnostic]:
     """The compiler's errors with the emitted line; all of the log where none is recognised."""
-    found = []
+    diagnostics = []
     for line in log.splitlines():
         if match := _FINDING.match(line):
             number = int(match["line"])
             emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
             message = f"the emitted CUDA does not compile: {match['text']}: `{emitted}`"
-            found.append(Diagnostic("DSL0952", message, Loc(name, number, 1), _HINT))
+            diagnostics.append(Diagnostic("DSL0952", message, Loc(name, number, 1), _HINT))
         elif match := _ASSEMBLER.match(line):
-            found.append(Diagnostic("DSL0952", f"the assembler refuses it: {match['text']}"))
+            diagnostics.append(Diagnostic("DSL0952", f"the assembler refuses it: {match['text']}"))
     message = f"the emitted CUDA does not compile: {log.strip() or 'no reason was given'}"
-    return found or [Diagnostic("DSL0952", message, hint=_HINT)]
+    return diagnostics or [Diagnostic("DSL0952", message, hint=_HINT)]

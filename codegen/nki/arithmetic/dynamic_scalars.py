@@ -30,7 +30,7 @@ def dynamic_scalar(e: Emission, expr: ex.Expr) -> Value:
         return dynamic_scalar(e, e.dynamic_values[expr])
     out = _scalar(expr.dtype)
     if not e.is_dynamic(expr):
-        e.values[out] = e.constant(out, e.element(expr))
+        e.statement(ins.Full(out, expr))
         return out
     match expr:
         case ex.Unary(op=op, x=x):

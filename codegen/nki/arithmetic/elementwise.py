@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from dslc.codegen.nki.arithmetic import composed
 from dslc.codegen.nki.arithmetic.combining import BITS, combine, widened, wrap
 from dslc.codegen.nki.arithmetic.division import divide
 from dslc.codegen.nki.arithmetic.reciprocals import power, quotient
 from dslc.codegen.nki.arithmetic.shifts import by_power_of_two, power_of_two, shift
+from dslc.codegen.nki.dtypes import code_text, is_code
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.movement.copying import copy, copy_chunk
 from dslc.codegen.nki.tile_values import TileValue
-from dslc.compiler.dtypes import BOOL, F32, I32, Kind, encode
+from dslc.compiler.dtypes import BOOL, F32, I32, Kind
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
@@ -132,11 +133,14 @@ def full(e: Emission, stmt: ins.Full) -> None:
         e.values[stmt.out] = dynamic_tile(e, stmt.value, stmt.out)
         return
     dtype = stmt.out.type.dtype
-    if dtype.bits <= 8 and dtype.is_float and isinstance(stmt.value, ex.Const):
-        code = encode(
-            np.array(stmt.value.value, np.float64), dtype
-        )  # small floats are held as codes
-        e.values[stmt.out] = e.constant(stmt.out, str(int(code.view(np.uint8))))
+    if is_code(dtype) and isinstance(stmt.value, ex.Const):
+        e.values[stmt.out] = e.constant(stmt.out, code_text(stmt.value.value, dtype))
+        return
+    if is_code(dtype):
+        like = stmt.out
+        number = Value(replace(like.type, dtype=F32), like.name)
+        e.statement(ins.Full(number, ex.Convert(stmt.value, F32), loc=stmt.loc))
+        e.statement(ins.Cast(stmt.out, number, loc=stmt.loc))
         return
     text = e.element(stmt.value)
     if dtype.kind is Kind.BOOL:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.dtypes import code_text, element, is_code
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.movement import buffers
 from dslc.codegen.nki.movement.spans import Span, count, pattern, plus, slices, span_of
@@ -20,7 +20,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import simplify
+from dslc.compiler.ir.arithmetic.affine import constant, simplify
 
 
 def load(e: Emission, stmt: ins.Load) -> None:
@@ -99,6 +99,15 @@ def filling(e: Emission, other: ex.Expr | None) -> str:
             "a NeuronCore fills what is out of bounds by a number known when the kernel is traced",
             hint="compare positions with the extent, and choose by where",
         )
+    if is_code(other.dtype):
+        known = constant(other)
+        if known is None:
+            raise error(
+                "DSL0590",
+                f"a NeuronCore fills what is out of bounds by no scalar of {other.dtype}",
+                hint="write the number, or cast what is read and choose by where",
+            )
+        return code_text(float(known), other.dtype)
     return e.element(other)
 
 

@@ -272,4 +272,13 @@ Right:  def best(a, b):
             take = b[0] > a[0]
             return [where(take, b[0], a[0]), where(take, b[1], a[1])]""",
     ),
+    "DSL0236": (
+        "a tune whose values nothing says",
+        """\
+`tune BM` leaves the values to the machine where BM is the step of a range: the rows, columns or depth
+of a tile. Any other choice has its values written.
+
+Wrong:  tune SPLIT
+Right:  tune SPLIT = 1 | 2 | 4""",
+    ),
 }

@@ -141,4 +141,12 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "and the same compilers for the targets. `dslc doctor` on both says what they have.\n\n"
         "Right:  pip install 'dslc[cuda]==0.1.0'     # on every machine, in one version",
     ),
+    "DSL0957": (
+        "A compiler does not come to its end",
+        "The machine's own compiler or assembler was stopped after minutes. Texts of very large tiles, "
+        "or of loops with many iterations written out, take them long, and so does a machine that has "
+        "much else to do.\n\n"
+        "Wrong:  tune BM = 4096     with     unroll=64\n"
+        "Right:  tune BM = 64 | 128",
+    ),
 }

@@ -34,7 +34,8 @@ from dslc.compiler.ir.rewrite import Substitution, map_kernels
 from dslc.compiler.ir.traverse import Name, users, walk
 from dslc.compiler.layout import Layout, Mode
 
-_DEPTH = 4  # of k in a block
+DEPTH = 4
+"""The elements of k of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +90,19 @@ class WeightOrder:
 def order(shape: tuple[int, ...], dtype: DType, columns: int = 4) -> Layout | None:
     """The order of a tile [k, n] in blocks of 4 of k of so many columns; None if it does not divide."""
     k, n = shape
-    together = 8 // dtype.bits if 8 % dtype.bits == 0 else 1
-    if k % (2 * _DEPTH) or n % (columns * together):
+    shared = 8 // dtype.bits if 8 % dtype.bits == 0 else 1
+    if n % (columns * shared) and columns > DEPTH:
+        shared = 1  # narrow tiles: the codes of a block follow each other
+    if k % (2 * DEPTH) or n % (columns * shared):
         return None
-    across = Mode(n // (columns * together), 1, columns * together)
-    along = Mode(k // _DEPTH, 0, _DEPTH)
+    across = Mode(n // (columns * shared), 1, columns * shared)
+    along = Mode(k // DEPTH, 0, DEPTH)
     modes = (
         # A register tile of words goes over all columns: one stream of memory.
-        *((across, along) if columns == _DEPTH else (along, across)),
+        *((across, along) if columns == DEPTH else (along, across)),
         Mode(columns, 1, 1),
-        Mode(_DEPTH, 0, 1),
-        Mode(together, 1, columns),
+        Mode(DEPTH, 0, 1),
+        Mode(shared, 1, columns),
     )
     return Layout((k, n), (), tuple(m for m in modes if m.size > 1))
 
@@ -107,9 +110,21 @@ def order(shape: tuple[int, ...], dtype: DType, columns: int = 4) -> Layout | No
 def is_in_fours(layout: Layout, columns: int = 4) -> bool:
     """Whether a tile is in such an order."""
     modes = layout.local_modes
-    if modes and modes[-1].axis == 1 and modes[-1].stride == columns:
+    if together(layout, columns) > 1:
         modes = modes[:-1]
-    return modes[-2:] == (Mode(columns, 1, 1), Mode(_DEPTH, 0, 1))
+    if len(modes) < 2 or modes[-1] != Mode(DEPTH, 0, 1):
+        return False
+    # Blocks that follow each other along a row are one mode with the columns in them.
+    across = modes[-2]
+    return (across.axis, across.stride, across.size % columns) == (1, 1, 0)
+
+
+def together(layout: Layout, columns: int) -> int:
+    """How many neighbouring columns, `columns` apart, have their codes in one byte."""
+    modes = layout.local_modes
+    if modes and (modes[-1].axis, modes[-1].stride) == (1, columns):
+        return modes[-1].size
+    return 1
 
 
 class _Laid(Substitution):

@@ -131,11 +131,11 @@ class _Tiles(Rewriter):
 
     def nested(self, stmt: Stmt, which: int, uses: list[Use]) -> tuple[Body, list[Use]]:
         """A body, at the end of which what it hands on is made."""
-        body, found = super().nested(stmt, which, uses)
+        body, handed_on = super().nested(stmt, which, uses)
         if isinstance(stmt, ins.While) and which == 0:
-            return body, found
-        made = [self._given(h.result, use) for h, use in zip(handed(stmt), found, strict=True)]
-        return (*body, *(s for s, _ in made if s is not None)), [use for _, use in made]
+            return body, handed_on
+        given = [self._given(h.result, use) for h, use in zip(handed(stmt), handed_on, strict=True)]
+        return (*body, *(s for s, _ in given if s is not None)), [use for _, use in given]
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement behind what it is handed at first."""

@@ -124,16 +124,16 @@ def _is_free(stmt: Stmt, free: set[Value]) -> bool:
     """Whether the statement's tile can be made in any layout at little cost."""
     match stmt:
         case ins.Full() | ins.Arange() | ins.Undefined():
-            made = True
+            cheap = True
         case ins.Unary(op=op) | ins.Binary(op=op):
-            made = op not in SLOW_OPS
+            cheap = op not in SLOW_OPS
         case ins.Reshape(out=out, x=x):  # axes of extent 1 come or go
-            made = [n for n in out.type.shape if n > 1] == [n for n in x.type.shape if n > 1]
+            cheap = [n for n in out.type.shape if n > 1] == [n for n in x.type.shape if n > 1]
         case ins.Where() | ins.Cast() | ins.Fma() | ins.Broadcast() | ins.Transpose():
-            made = True
+            cheap = True
         case _:
             return False
-    return made and stmt.out.type.layout is None and free.issuperset(shaped(stmt))
+    return cheap and stmt.out.type.layout is None and free.issuperset(shaped(stmt))
 
 
 def _sites(body: Body, weight: float, loops: tuple[Stmt, ...]) -> Iterator[Site]:

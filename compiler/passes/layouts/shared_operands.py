@@ -90,10 +90,10 @@ class _Finder(FactsRewriter):
     def _before_loops(self, load: ins.Load) -> None:
         if load.region.memory not in self.unwritten:
             return
-        found = self._read(load.out, alone=True)
-        is_repeated = any(s in self.repeated for x in found for s in self.readers[x])
+        tiles = self._read(load.out, alone=True)
+        is_repeated = any(s in self.repeated for x in tiles for s in self.readers[x])
         if is_repeated and self._is_plain(load, copy_width(self.facts, load)):
-            self.found |= found
+            self.found |= tiles
 
     def _is_plain(self, load: ins.Load, width: int) -> bool:
         """Whether threads copy 16 bytes at once, to column blocks."""
@@ -106,27 +106,27 @@ class _Finder(FactsRewriter):
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         for ahead in loads_ahead(loop, facts, self.unwritten):
             if ahead.run == 1 and self._is_plain(ahead.load, ahead.width):
-                found = self._read(ahead.load.out)
-                if all(s in loop.body for x in found for s in self._products(x)):
-                    self.found |= found
+                tiles = self._read(ahead.load.out)
+                if all(s in loop.body for x in tiles for s in self._products(x)):
+                    self.found |= tiles
 
     def _read(self, out: Value, *, alone: bool = False) -> dict[Value, bool]:
         """The tile and its transposes that products read, and whether they are transposes.
 
         None without a product, or where one is to read it `alone` and threads do too.
         """
-        found = {out: False}
+        turned_by_tile = {out: False}
         open_ = [out]
         while open_:
             at = open_.pop()
             for reader in self.readers[at]:
                 turned = reader.out if isinstance(reader, ins.Transpose) else None
                 if turned and turned.type.layout is None and self._is_multiplied(turned):
-                    found[turned] = not found[at]
+                    turned_by_tile[turned] = not turned_by_tile[at]
                     open_.append(turned)
                 elif alone and not self._multiplies(reader, at):
                     return {}
-        return found if self._is_multiplied(out) else {}
+        return turned_by_tile if self._is_multiplied(out) else {}
 
     def _is_multiplied(self, x: Value) -> bool:
         """Whether a product reads the tile, or a transpose of it."""

@@ -166,8 +166,12 @@ class _Splitter(Rewriter):
         # share of the result.
         moved = Value(parts.type, parts.name)
         apart = ins.Reshape(moved, parts, loc=loop.loc)
-        made = self.made.get(init)
-        zero = isinstance(made, ins.Full) and isinstance(made.value, Const) and not made.value.value
+        initial = self.made.get(init)
+        zero = (
+            isinstance(initial, ins.Full)
+            and isinstance(initial.value, Const)
+            and not initial.value.value
+        )
         if zero:
             return [apart, ins.Reduce(result, "sum", moved, 0, loc=loop.loc)]
         total = Value(result.type, result.name)

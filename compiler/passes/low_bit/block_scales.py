@@ -94,11 +94,11 @@ class _Finder(Rewriter):
 
 def _operand(x: Value, axis: int, known: Mapping[Name, Stmt]) -> _Operand | None:
     """What a tile of small floats is made of; k is the axis. None where it is something else."""
-    made = known.get(x)
-    match made:
+    definition = known.get(x)
+    match definition:
         case ins.Transpose(x=source, axes=axes):
             inner = _operand(source, axes[axis], known)
-            return None if inner is None else _transposed(inner, made)
+            return None if inner is None else _transposed(inner, definition)
         case ins.Binary(op="mul", x=left, y=right) if x.type.dtype in _WIDE:
             for codes, factor in ((left, right), (right, left)):
                 plain, scales = _operand(codes, axis, known), _scales(factor, axis, known)

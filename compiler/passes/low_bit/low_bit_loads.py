@@ -105,13 +105,13 @@ class _Loads(Rewriter):
         region = Region(self.memory(load.region.memory), (*tiles, whole))
         taken = TileType(U8, (storage.tile_bytes,), storage.byte_layout)
         packed = Value(taken, f"{load.out.name}_bytes" if load.out.name else "")
-        made: list[Stmt] = [ins.Load(packed, region, loc=load.loc)]
+        loaded: list[Stmt] = [ins.Load(packed, region, loc=load.loc)]
         out = self._viewed(load.out, storage.layout)
         if out.type != load.out.type and load.out in self._handed_on:
             # What a loop or a branch hands on is of one type, and others have no layout.
             del self._values[load.out]
-            return (*made, *self._view(out, packed, storage, load), _converted(load, out))
-        return (*made, *self._view(out, packed, storage, load))
+            return (*loaded, *self._view(out, packed, storage, load), _converted(load, out))
+        return (*loaded, *self._view(out, packed, storage, load))
 
     def _view(
         self, out: Value, packed: Value, storage: PackedStorage, load: ins.Load

@@ -64,12 +64,12 @@ class Placing:
             case ins.If():
                 then, otherwise = self._items(stmt.then), self._items(stmt.otherwise)
                 x, y = self._row(then)[0], self._row(otherwise)[0]
-                found = replaced(
+                branch = replaced(
                     stmt,
                     then=self._with(stmt.then, then, x),
                     otherwise=self._with(stmt.otherwise, otherwise, y),
                 )
-                return Item(found, self._along(then, x).either(self._along(otherwise, y)))
+                return Item(branch, self._along(then, x).either(self._along(otherwise, y)))
             case ins.WarpSpecialize():
                 return Item(stmt, Way())
             case _:
@@ -79,13 +79,13 @@ class Placing:
         head, rest = self._items(stmt.before), self._items(stmt.body)
         at = self._ring([*head, *rest], stmt)
         late = {i - len(head): n for i, n in at.items() if i >= len(head)}
-        found = replaced(
+        loop = replaced(
             stmt,
             before=self._with(stmt.before, head, at),
             body=self._with(stmt.body, rest, late),
         )
         asked, again = self._along(head, at), self._along(rest, late)
-        return Item(found, asked.either(asked.then(again).then(asked)))
+        return Item(loop, asked.either(asked.then(again).then(asked)))
 
     def _instruction(self, stmt: ins.Instruction) -> Way:
         own: Met = dict.fromkeys(self.accesses.get(stmt, ()), Need.NONE)
@@ -117,13 +117,13 @@ class Placing:
         return placed, opened
 
     def _need(self, opened: Open, met: Met) -> Need:
-        found = Need.NONE
+        strongest = Need.NONE
         for (access, loop), since in opened.items():
             for other, before in met.items():
                 need = self.relations.need(access, other, loop)
-                if need > max(since, before, found):
-                    found = need
-        return found
+                if need > max(since, before, strongest):
+                    strongest = need
+        return strongest
 
     def _ring(self, items: Sequence[Item], loop: Loop) -> Barriers:
         if self._holds(items, loop, {}):

@@ -65,9 +65,9 @@ class Access:
         """
         if self.layout is None or self.anything:
             return None
-        found = owners(self.layout, group, first=self.kind is not Kind.READ)
+        groups = owners(self.layout, group, first=self.kind is not Kind.READ)
         axes = enumerate(self.region.axes)
-        return found.reshape([self.ids if i == self.gathered else a.size for i, a in axes])
+        return groups.reshape([self.ids if i == self.gathered else a.size for i, a in axes])
 
 
 def contested(kernel: Kernel) -> frozenset[Memory]:

@@ -83,11 +83,11 @@ def _in_tensor(region: Region) -> bool:
 
 
 def _stored(stmt: ins.Store, front: Front) -> Iterator[Stmt]:
-    made, inside = inside_of(stmt.region, stmt.x.type.shape, stmt.loc, front)
+    computing, inside = inside_of(stmt.region, stmt.x.type.shape, stmt.loc, front)
     if inside is None:
         yield stmt
         return
-    yield from made
+    yield from computing
     dtype = stmt.x.type.dtype
     zero, padded = Value(stmt.x.type, "zero"), Value(stmt.x.type, "padded")
     yield ins.Full(zero, ex.Const(False if dtype == BOOL else 0, dtype), loc=stmt.loc)
@@ -96,13 +96,13 @@ def _stored(stmt: ins.Store, front: Front) -> Iterator[Stmt]:
 
 
 def _filled(stmt: ins.Load, other: ex.Expr, front: Front) -> Iterator[Stmt]:
-    made, inside = inside_of(stmt.region, stmt.out.type.shape, stmt.loc, front)
+    computing, inside = inside_of(stmt.region, stmt.out.type.shape, stmt.loc, front)
     if inside is None:
         yield replace(stmt, other=None)
         return
     read, fill = Value(stmt.out.type, stmt.out.name), Value(stmt.out.type, "fill")
     yield replace(stmt, out=read, other=None)
-    yield from made
+    yield from computing
     yield ins.Full(fill, other, loc=stmt.loc)
     yield ins.Where(stmt.out, inside, read, fill, loc=stmt.loc)
 
@@ -115,15 +115,15 @@ def inside_of(
     `front` says of which starts it is to be seen whether they lie before the first element.
     """
     statements: list[Stmt] = []
-    found: Value | None = None
+    inside: Value | None = None
 
     def also(flags: Value) -> None:
-        nonlocal found
-        if found is not None:
+        nonlocal inside
+        if inside is not None:
             both = Value(TileType(BOOL, shape), "inside")
-            statements.append(ins.Binary(both, "and", found, flags, loc=loc))
+            statements.append(ins.Binary(both, "and", inside, flags, loc=loc))
             flags = both
-        found = flags
+        inside = flags
 
     number = 0
     for axis, extent in zip(region.axes, region.memory.shape, strict=True):
@@ -160,7 +160,7 @@ def inside_of(
             flags = both
         statements += [ins.Reshape(column, flags, loc=loc), ins.Broadcast(wide, column, loc=loc)]
         also(wide)
-    return statements, found
+    return statements, inside
 
 
 def _is_inside(start: ex.Expr, extent: ex.Expr, front: Front) -> ex.Expr:

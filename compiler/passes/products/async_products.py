@@ -98,8 +98,8 @@ def last_wait(loop: ins.For) -> ins.WaitDots | None:
     # product reads are made anew.
     ready = {v: s for s in body[waits[0] :] for v in results(s)}
     kept = any(x.type.layout is not None and x not in ready for x in (dot.a, dot.b))
-    made = dot if dot.acc in handed else ready.get(dot.acc) if dot.acc is not None else None
-    in_place = isinstance(made, ins.Dot | ins.Binary | ins.Fma) and readers[handed[0]] == [made]
+    maker = dot if dot.acc in handed else ready.get(dot.acc) if dot.acc is not None else None
+    in_place = isinstance(maker, ins.Dot | ins.Binary | ins.Fma) and readers[handed[0]] == [maker]
     return wait if in_place and not kept else None
 
 

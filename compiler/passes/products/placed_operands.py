@@ -48,18 +48,18 @@ def is_placed(stmt: Stmt) -> bool:
 
 def placed_bytes(body: Iterable[Stmt]) -> int:
     """The bytes of shared memory that the computed operands of a body take at most."""
-    found = 0
+    total = 0
     for stmt in body:
         if isinstance(stmt, ins.ConvertLayout) and is_placed(stmt):
-            found += _bytes(stmt)
+            total += _bytes(stmt)
         elif isinstance(stmt, ins.For):
             inside = [s for s in walk(stmt.body) if isinstance(s, ins.ConvertLayout)]
             places = _PLACES if deferred(stmt) else _places(stmt)
-            found += places * sum(_bytes(s) for s in inside if is_placed(s))
+            total += places * sum(_bytes(s) for s in inside if is_placed(s))
         elif isinstance(stmt, ins.While | ins.If | ins.WarpSpecialize):
             inside = [s for s in walk((stmt,)) if isinstance(s, ins.ConvertLayout)]
-            found += sum(_bytes(s) for s in inside if is_placed(s))
-    return found
+            total += sum(_bytes(s) for s in inside if is_placed(s))
+    return total
 
 
 def _bytes(stmt: ins.ConvertLayout) -> int:
@@ -90,26 +90,26 @@ class _Placer(Rewriter):
         """A body; that of a loop knows the loop."""
         if isinstance(stmt, ins.For):
             self.loops.append(stmt)
-        found = super().nested(stmt, which, handed)
+        inner = super().nested(stmt, which, handed)
         if isinstance(stmt, ins.For):
             self.loops.pop()
-        return found
+        return inner
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A conversion gives its stores; a loop around some begins when all have left it before."""
         outer, self.allocs = self.allocs, []
         rebuilt = self.rebuild(stmt)
-        made, self.allocs = self.allocs, outer
+        stores, self.allocs = self.allocs, outer
         if isinstance(rebuilt, ins.ConvertLayout) and is_placed(rebuilt):
             alloc, *stored = self._stored(rebuilt)
             if not self.loops:
                 return (alloc, *stored)
             self.allocs.append(alloc)
             return stored
-        if made and isinstance(stmt, ins.For):
+        if stores and isinstance(stmt, ins.For):
             # What lies there is read until a later iteration.
-            return (*made, ins.Sync(loc=stmt.loc), rebuilt)
-        self.allocs += made
+            return (*stores, ins.Sync(loc=stmt.loc), rebuilt)
+        self.allocs += stores
         return (rebuilt,)
 
     def _stored(self, stmt: ins.ConvertLayout) -> Body:

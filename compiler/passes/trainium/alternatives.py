@@ -73,9 +73,9 @@ def _ways(stmt: Stmt) -> Iterator[Way]:
                 if not (isinstance(stmt, ins.Scan) and place.axis == stmt.axis):
                     yield Way(dict.fromkeys(rest, place), place)
         case _:
-            made = tile_of(stmt)
-            if made is not None:
-                yield from _shapes(stmt, made)
+            tile = tile_of(stmt)
+            if tile is not None:
+                yield from _shapes(stmt, tile)
 
 
 def _shapes(stmt: Stmt, out: Value) -> Iterator[Way]:

@@ -84,22 +84,22 @@ class Apart(Rewriter):
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A product or a scatter, and the names before it."""
-        found = list(super().statement(stmt))
-        last = found[-1]
+        statements = list(super().statement(stmt))
+        last = statements[-1]
         if not isinstance(last, ins.Dot | ins.Scatter):
-            return found
+            return statements
         roles = ("a", "b", "acc") if isinstance(last, ins.Dot) else ("x", "ids")
         seen: set[Value] = set()
         for role in roles:
             value = getattr(last, role)
             if value in seen:
                 other = Value(value.type, value.name)
-                found.insert(-1, ins.Reshape(other, value, loc=stmt.loc))
+                statements.insert(-1, ins.Reshape(other, value, loc=stmt.loc))
                 renamed: dict[str, Any] = {role: other}
                 last = dataclasses.replace(last, **renamed)
             elif value is not None:
                 seen.add(value)
-        return [*found[:-1], last]
+        return [*statements[:-1], last]
 
 
 def remake(kernel: Kernel) -> Kernel:

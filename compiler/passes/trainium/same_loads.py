@@ -61,9 +61,9 @@ class _Once(Rewriter):
     def body(self, body: Body) -> Body:
         """A body, which knows what it has loaded itself."""
         outer, self._loaded = self._loaded, {}
-        found = super().body(body)
+        rewritten = super().body(body)
         self._loaded = outer
-        return found
+        return rewritten
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """Nothing in place of a load that has been."""

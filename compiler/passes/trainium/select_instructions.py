@@ -280,22 +280,22 @@ def _widens(stmt: ins.Cast) -> bool:
 def _sums_behind(body: Body) -> Body:
     """Each sum over the elements of a row right behind what makes them."""
     sums: dict[Value, Stmt] = {}
-    made: set[Value] = set()
+    known: set[Value] = set()
     for stmt in body:
         match stmt:
             case ins.Fused(out=out):
-                made.add(out)
-            case ins.Reduce(op="sum", x=x) if x in made and x not in sums and is_row_sum(stmt):
+                known.add(out)
+            case ins.Reduce(op="sum", x=x) if x in known and x not in sums and is_row_sum(stmt):
                 sums[x] = stmt
     moved = set(sums.values())
-    found: list[Stmt] = []
+    ordered: list[Stmt] = []
     for stmt in body:
         if stmt in moved:
             continue
-        found.append(_within(stmt))
+        ordered.append(_within(stmt))
         if isinstance(stmt, ins.Fused) and stmt.out in sums:
-            found.append(sums[stmt.out])
-    return tuple(found)
+            ordered.append(sums[stmt.out])
+    return tuple(ordered)
 
 
 def _within(stmt: Stmt) -> Stmt:

@@ -124,12 +124,12 @@ def solve(kernel: Kernel, engines: Engines) -> Solution:
     if problem.once:  # vectors on all partitions let rows stay where they are: a descent of its own
         spread = {r: EVERYWHERE if r.type.rank < 2 else place for r, place in first.items()}
         chosen = min((chosen, problem.descend(spread)), key=problem.total)
-    found = Solution({v: chosen[problem.root(v)] for v in problem.parent})
+    solution = Solution({v: chosen[problem.root(v)] for v in problem.parent})
     for site in problem.sites:
         way = problem.best(site.stmt, chosen)[1]
         if way is not None:
-            found.ways[site.stmt] = way
-    return found
+            solution.ways[site.stmt] = way
+    return solution
 
 
 def _once(kernel: Kernel) -> dict[Stmt, float]:
@@ -143,20 +143,20 @@ def _once(kernel: Kernel) -> dict[Stmt, float]:
     counters |= {s.var for s in walk(kernel.body) if isinstance(s, ins.For)}
     ranges = [range_of(a.start, a.stop, a.step) for a in kernel.grid]
     share = 1 / prod(len(r) if r else 1 for r in ranges)
-    found: dict[Stmt, float] = {}
-    made: set[Value] = set()
+    shares: dict[Stmt, float] = {}
+    once: set[Value] = set()
     for stmt in walk(kernel.body):
         match stmt:
             case ins.Load(out=out, region=region):
                 same = not any(counters & set(ex.free_vars(a.start)) for a in region.axes)
             case ins.Cast(out=out, x=x) | ins.Unary(out=out, x=x) | ins.Broadcast(out=out, x=x):
-                same = x in made
+                same = x in once
             case _:
                 continue
         if same:
-            found[stmt] = share
-            made.add(out)
-    return found
+            shares[stmt] = share
+            once.add(out)
+    return shares
 
 
 def _tiles(stmt: Stmt) -> list[Value]:

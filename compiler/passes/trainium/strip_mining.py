@@ -200,10 +200,10 @@ class _Parts:
         for narrowed, known in self._parts if run else ():
             body = narrowed.body(tuple(run))
             names = [n for s in body for n in results(s)]
-            copy, found = clone_body(body, self._taken, values=known, outputs=names)
+            copy, handed = clone_body(body, self._taken, values=known, outputs=names)
             known.update(
                 (name, use)
-                for name, use in zip(names, found, strict=True)
+                for name, use in zip(names, handed, strict=True)
                 if isinstance(name, Value) and isinstance(use, Value)
             )
             yield from copy

@@ -71,8 +71,8 @@ def _ends(kernel: Kernel) -> dict[ex.Var, tuple[int, int]]:
     """The first and last number of each counter whose bounds are known."""
     loops = [(a.var, a.start, a.stop, a.step) for a in kernel.grid]
     loops += [(s.var, s.start, s.stop, s.step) for s in walk(kernel.body) if isinstance(s, ins.For)]
-    found = {var: range_of(start, stop, step) for var, start, stop, step in loops}
-    return {var: (numbers[0], numbers[-1]) for var, numbers in found.items() if numbers}
+    ranges = {var: range_of(start, stop, step) for var, start, stop, step in loops}
+    return {var: (numbers[0], numbers[-1]) for var, numbers in ranges.items() if numbers}
 
 
 def _always(test: ex.Expr, ends: Mapping[ex.Var, tuple[int, int]]) -> bool:

@@ -144,10 +144,10 @@ class WarpSpecialization:
             return kernel
         if kernel.threads + _WARPS * self.target.warp_size > self.target.threads:
             return kernel
-        found = self._loads(kernel, loop)
-        if found is None:
+        chosen = self._loads(kernel, loop)
+        if chosen is None:
             return kernel
-        loads, early = found
+        loads, early = chosen
         adds_up = deferred(loop) or set(accumulators(loop)) == {ADD}
         if adds_up and is_even(kernel, loop):
             return self._persistent(kernel, loop, loads, early)
@@ -204,8 +204,8 @@ class WarpSpecialization:
         if scalars is None or paired or stages < _FEWEST_BESIDE:
             return kernel
         rings = ProducerRings(loop, loads, stages, scalar_names(kernel), early=early)
-        found = settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
-        return place_operands(found)
+        specialized = settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
+        return place_operands(specialized)
 
     def _stages(self, loop: ins.For, loads: Sequence[Placed], room: int) -> int:
         asked = loop.stages or self.stages or MOST_STAGES

@@ -10,10 +10,12 @@ from dslc.compiler.dtypes import decode, encode, storage_dtype
 from dslc.compiler.dtypes.packing import pack_bits, unpack_bits
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.ir.arithmetic import elements
+from dslc.compiler.vector import matrix_instructions as mat
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.constants import codes_of
 from dslc.compiler.vector.evaluation import from_bits
 from dslc.compiler.vector.faults import VectorFault
+from dslc.compiler.vector.interpreter.matrices import Matrices
 from dslc.compiler.vector.interpreter.memory import Memory
 from dslc.compiler.vector.types import PointerType, Type, VectorType, memory_bytes
 from dslc.compiler.vector.values import Constant, Operand
@@ -27,6 +29,7 @@ class Accesses:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
+        self.matrices = Matrices(memory)
 
     def run(self, stmt: Any, read: Callable[[Operand], Array]) -> Array | None:
         """Do what the instruction says."""
@@ -51,6 +54,16 @@ class Accesses:
                 self._store(stmt, read)
                 return None
             case mem.Prefetch() | mem.Fence() | mem.Pause():
+                return None
+            case (
+                mat.TileConfigure()
+                | mat.TileRelease()
+                | mat.TileZero()
+                | mat.TileLoad()
+                | mat.TileStore()
+                | mat.TileDot()
+            ):
+                self.matrices.run(stmt, read)
                 return None
         return self._atomic(stmt, read)
 

@@ -5,14 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dslc.compiler.dtypes import INDEX, DType
+from dslc.compiler.dtypes import BOOL, INDEX, DType
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building.registers import vector_type
+from dslc.compiler.vector.constants import lanes_of
 from dslc.compiler.vector.legal.builder import LegalBuilder, Rule
 from dslc.compiler.vector.legal.containers import dtype_named
 from dslc.compiler.vector.legal.masks import masked_load, masked_store
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Constant, Operand, Register
+
+_FEWEST = 16  # bytes that are worth it
+
+
+def _load(b: LegalBuilder, i: mem.Load) -> Operand | None:
+    """Bytes whose number is no power of two come in one masked load, or in the powers that they are.
+
+    LLVM would bring what is left behind the greatest power byte by byte.
+    """
+    type_ = i.out.type
+    if i.mask is not None or not isinstance(type_, VectorType) or type_.dtype.bits != 8:
+        return masked_load(b, i)
+    count = type_.count
+    if count <= _FEWEST or count & (count - 1) == 0:
+        return None
+    whole = 1 << count.bit_length()
+    if b.capabilities.masked_bits <= 8 and whole * 8 <= b.capabilities.vector_bits:
+        some = lanes_of([at < count for at in range(whole)], BOOL)
+        wide = b.load(i.pointer, i.offset, type_.by(whole), mask=some, align=i.align)
+        return b.part(wide, 0, count)
+    parts, at = [], 0
+    while at < count:
+        size = 1 << ((count - at).bit_length() - 1)
+        align = i.align if at == 0 else 1
+        parts.append(b.load(i.pointer, b.add(i.offset, at), type_.by(size), align=align))
+        at += size
+    return b.concat(*parts)
 
 
 def _load_strided(b: LegalBuilder, i: mem.LoadStrided) -> Operand:
@@ -64,7 +92,7 @@ def exchanged(
 
 
 MEMORY_RULES: Mapping[type[Any], Rule] = {
-    mem.Load: masked_load,
+    mem.Load: _load,
     mem.Store: masked_store,
     mem.LoadStrided: _load_strided,
     mem.StoreStrided: _store_strided,

@@ -31,7 +31,7 @@ from dslc.compiler.vector.legal.containers import (
 )
 from dslc.compiler.vector.legal.conversions import converted
 from dslc.compiler.vector.legal.fused import fused
-from dslc.compiler.vector.legal.packed import load_packed, store_packed
+from dslc.compiler.vector.legal.packed import load_packed, store_packed, unpacked
 from dslc.compiler.vector.legal.rules import REGISTER_RULES, halved
 from dslc.compiler.vector.legal.small_floats import from_number, to_number
 from dslc.compiler.vector.legal.unrolling import unroll
@@ -218,6 +218,8 @@ class Legaliser:
     def bitcast(self, stmt: ins.Bitcast) -> Operand:
         """Bits above a code do not stay."""
         dtype = vector_type(stmt.out).dtype
+        if dtype.bits < 8 and vector_type(stmt.x).count != vector_type(stmt.out).count:
+            return unpacked(self.b, self.read(stmt.x), vector_type(stmt.out))
         found = self.b.bitcast(self.read(stmt.x), vector_type(stmt.out).of(container(dtype)))
         return masked(self.b, found, dtype)
 

@@ -19,9 +19,13 @@ def load_packed(
     b: LegalBuilder, pointer: Operand, offset: Operand, type_: VectorType, align: int
 ) -> Operand:
     """So many codes of the dtype in its container, the bytes that hold them read once."""
+    size = -(-type_.count * type_.dtype.bits // 8)
+    return unpacked(b, b.load(pointer, offset, VectorType(U8, size), align=align), type_)
+
+
+def unpacked(b: LegalBuilder, content: Operand, type_: VectorType) -> Operand:
+    """The codes in a vector of bytes, in the dtype's container."""
     dtype, count = type_.dtype, type_.count
-    size = -(-count * dtype.bits // 8)
-    content = b.load(pointer, offset, VectorType(U8, size), align=align)
     if b.capabilities.multishifts and count % (b.capabilities.vector_bits // 8) == 0:
         codes = _shifted(b, content, dtype.bits, count)
     elif 8 % dtype.bits == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dslc.compiler.dtypes import BOOL
+from dslc.compiler.vector import matrix_instructions as mat
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.traverse import shape
 from dslc.compiler.vector.types import POINTER, Type, VectorType, is_index
@@ -21,8 +22,15 @@ _PACKED = (mem.LoadPacked, mem.StorePacked)
 def check_access(stmt: Any) -> Fail | None:
     """The first fault of an instruction of `vector/memory_instructions.py`."""
     match stmt:
-        case mem.Fence() | mem.Pause():
+        case mem.Fence() | mem.Pause() | mat.TileRelease():
             return None
+        case mat.TileConfigure():
+            return _shapes(stmt)
+        case mat.TileZero(tile=tile):
+            return _tiles(tile)
+        case mat.TileDot(atom=atom):
+            known = None if atom in mat.TILE_ATOMS else attribute(f"there is no product {atom}")
+            return known or _tiles(stmt.sums, stmt.a, stmt.b)
         case mem.Allocate():
             if not 0 < stmt.size <= _MOST_STACK:
                 return attribute(f"a function's own memory is 1 to {_MOST_STACK} bytes")
@@ -39,11 +47,29 @@ def check_access(stmt: Any) -> Fail | None:
     match stmt:
         case mem.Advance():
             return same("a pointer and the result", POINTER, stmt.out.type)
+        case mat.TileLoad() | mat.TileStore():
+            if not is_index(stmt.stride.type):
+                return dtypes(f"a stride is a scalar of dtype index, not {stmt.stride.type}")
+            return _tiles(stmt.tile)
         case mem.Prefetch():
             return None if 0 <= stmt.locality <= 3 else attribute("locality is 0 to 3")
     if failed := _alignment(getattr(stmt, "align", 1)):
         return failed
     return _elements(stmt, stmt.value.type if hasattr(stmt, "value") else stmt.out.type)
+
+
+def _shapes(stmt: mat.TileConfigure) -> Fail | None:
+    for sizes, most in ((stmt.rows, mat.ROWS), (stmt.row_bytes, mat.ROW_BYTES)):
+        if len(sizes) != mat.TILES or not all(0 < n <= most for n in sizes):
+            return attribute(f"{mat.TILES} tiles have 1 to {most} of these, not {sizes}")
+    whole = all(n % 4 == 0 for n in stmt.row_bytes)
+    return None if whole else attribute("a tile's rows are whole words of 4 bytes")
+
+
+def _tiles(*numbers: int) -> Fail | None:
+    if len(set(numbers)) != len(numbers) or not all(0 <= n < mat.TILES for n in numbers):
+        return attribute(f"tiles are different ones of 0 to {mat.TILES - 1}, not {numbers}")
+    return None
 
 
 def _alignment(align: int) -> Fail | None:

@@ -150,8 +150,8 @@ def _bitcast(i: ins.Bitcast) -> Fail | None:
         return dtypes("a mask's bits are its own")
     if x.count * x.dtype.bits != out.count * out.dtype.bits:
         return lanes(f"{x} and {out} differ in their bits")
-    if x.dtype.bits != out.dtype.bits and min(x.dtype.bits, out.dtype.bits) < 8:
-        return dtypes(f"lanes of fewer than 8 bits stay lanes: {x}, {out}")
+    if x.dtype.bits != out.dtype.bits and min(x.dtype.bits, out.dtype.bits) < 8 and x.dtype != U8:
+        return dtypes(f"codes of fewer than 8 bits stay lanes or come of bytes: {x}, {out}")
     return None
 
 

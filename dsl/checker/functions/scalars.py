@@ -7,7 +7,7 @@ from dslc.checker.calls import Argument, function
 from dslc.checker.context import Context, expect_memory
 from dslc.checker.failure import fail
 from dslc.checker.items import Item
-from dslc.compiler.dtypes import INDEX
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import simplify
@@ -45,12 +45,19 @@ def cdiv(c: Context, a: Argument, b: Argument) -> Item:
     if isinstance(x, int) and isinstance(y, int):
         return -arithmetic.fold("floordiv", -x, y, a.loc)
     arithmetic.check_divisor("floordiv", x, y, b.loc)
-    above = arithmetic.scalar_binary("add", x, arithmetic.binary(c.emit, "sub", y, 1, b.loc), a.loc)
-    return (
-        simplify(ex.Binary("floordiv", above, arithmetic.as_dtype(y, INDEX, b.loc), INDEX))
-        if (above.dtype == INDEX)
-        else arithmetic.scalar_binary("floordiv", above, y, a.loc)
-    )
+    whole = arithmetic.scalar_binary("floordiv", x, y, a.loc)
+    dim_or_number = y in c.dims.values() or isinstance(y, int)
+    if dim_or_number and whole.dtype.bits >= 32 and not (isinstance(y, int) and y < 0):
+        above = arithmetic.scalar_binary(
+            "add", x, arithmetic.binary(c.emit, "sub", y, 1, b.loc), a.loc
+        )
+        more = arithmetic.scalar_binary("floordiv", above, y, a.loc)
+        return simplify(more) if more.dtype == INDEX else more
+    # Of any sign, and where the sum of both would wrap.
+    rest = arithmetic.scalar_binary("mod", x, y, a.loc)
+    rounds = ex.Binary("ne", rest, ex.Const(0, rest.dtype), BOOL)
+    one, none = ex.Const(1, whole.dtype), ex.Const(0, whole.dtype)
+    return ex.Binary("add", whole, ex.Select(rounds, one, none, whole.dtype), whole.dtype)
 
 
 @function

@@ -133,14 +133,14 @@ def _followed(
 
     options = replace(options, target=INTERP.name)
     kernel = pick_kernel(options.library(file), name, file)
-    made, fed = feed(
+    specialized, fed = feed(
         kernel,
         given=read_inputs(inputs),
         dims=parse_integers(dims, "--dim"),
         config=parse_definitions(choices, "--set"),
         seed=seed,
     )
-    recording = _record(kernel, dict(made.config), fed.fresh(), _turn(turn))
+    recording = _record(kernel, dict(specialized.config), fed.fresh(), _turn(turn))
     if not recording.events:
         raise error("DSL0912", f"{kernel.name} has no such turn", hint="--turn m=0,n=64 names one")
     return recording

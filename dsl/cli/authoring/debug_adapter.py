@@ -150,12 +150,12 @@ class Adapter:
     def _go_on(self, place: Place) -> None:
         """To a breakpoint or the first NaN, whichever is first; else the turn is over."""
         begin = place.at
-        found = place.seek(1)
+        stopped = place.seek(1)
         nan = place.nan() if self.stops_at_nan else None
         if nan is not None and begin < nan <= place.at:
             place.at = nan
             self._stopped("exception", "a NaN was made here")
-        elif found:
+        elif stopped:
             self._stopped("breakpoint")
         else:
             self._send("event", {"event": "terminated"})

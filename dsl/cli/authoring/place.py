@@ -53,13 +53,13 @@ class Place:
 
     def value(self, text: str) -> Any:
         """The value of `name` or `name[index]`; LookupError or ValueError says why there is none."""
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
+        match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
         names = self.names()
-        if found is None or found[1] not in names:
+        if match is None or match[1] not in names:
             known = ", ".join(sorted(names))
             raise LookupError(f"{text!r} is not known here; there are {known}")
-        value = names[found[1]]
-        return value if found[2] is None else np.asarray(value)[_index(found[2])]
+        value = names[match[1]]
+        return value if match[2] is None else np.asarray(value)[_index(match[2])]
 
     def to_writer(self, name: str, index: tuple[int, ...]) -> bool:
         """Go to the statement that wrote an element last; False where none up to here did."""

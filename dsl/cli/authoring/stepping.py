@@ -121,12 +121,12 @@ class Stepper:
 
     def who(self, text: str) -> None:
         """Go to the statement that wrote an element of a tensor or buffer."""
-        found = re.fullmatch(r"\s*(\w+)\s*\[([\d,\s]+)\]\s*", text)
-        if found is None:
+        match = re.fullmatch(r"\s*(\w+)\s*\[([\d,\s]+)\]\s*", text)
+        if match is None:
             click.echo("who NAME[i, j]: an element of a tensor or buffer")
             return
         try:
-            wrote = self.place.to_writer(found[1], tuple(int(n) for n in found[2].split(",")))
+            wrote = self.place.to_writer(match[1], tuple(int(n) for n in match[2].split(",")))
         except IndexError as failure:
             click.echo(f"{text}: {failure}")
             return

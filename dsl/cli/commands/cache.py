@@ -27,10 +27,10 @@ def _amount(units: dict[str, int], example: str) -> Callable[..., float | None]:
     """What reads an option's number with a unit of the table, as a plain number."""
 
     def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-        found = None if value is None else amount(value, units)
-        if value is not None and found is None:
+        number = None if value is None else amount(value, units)
+        if value is not None and number is None:
             raise click.BadParameter(f"{value!r} is not an amount such as {example}")
-        return found
+        return number
 
     return convert
 

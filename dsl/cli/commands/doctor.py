@@ -137,12 +137,12 @@ def _cuda() -> Iterator[Finding]:
     from dslc.compiler.diagnostics import DiagnosticError
     from dslc.runtime.cuda import CudaDevice
 
-    for name, found, remedy, purpose in (
+    for name, path, remedy, purpose in (
         ("NVRTC", find_library("nvrtc"), "pip install 'dslc[cuda]'", "building"),
         ("nvdisasm", find_tool("nvdisasm"), "pip install nvidia-cuda-nvdisasm", "reading SASS"),
     ):
-        state = "ok" if found else "absent"
-        yield Finding(name, state, f"{found or remedy}  (cuda: {purpose})")
+        state = "ok" if path else "absent"
+        yield Finding(name, state, f"{path or remedy}  (cuda: {purpose})")
     try:
         yield Finding("GPU", "ok", f"{CudaDevice.get(0)}")
     except DiagnosticError as missing:
@@ -155,9 +155,9 @@ def _hip() -> Iterator[Finding]:
     from dslc.codegen.hip.compilers import compilers
     from dslc.runtime.hip_emulator import compiler
 
-    found = next(compilers(), None)
-    state = "absent" if found is None else "ok"
-    detail = "pip install 'dslc[hip]'" if found is None else found.identity
+    first = next(compilers(), None)
+    state = "absent" if first is None else "ok"
+    detail = "pip install 'dslc[hip]'" if first is None else first.identity
     yield Finding("HIP compiler", state, f"{detail}  (hip: building)")
     host = compiler()
     detail = "apt install gcc" if host is None else " ".join(host)

@@ -133,10 +133,10 @@ def run_lines(run: Run) -> Iterator[tuple[str, str]]:
 
 def seconds_by_line(run: Run) -> dict[int, dict[str, float]]:
     """What each engine works for a line of the source, in seconds."""
-    found: dict[int, dict[str, float]] = {}
+    seconds: dict[int, dict[str, float]] = {}
     timeline = run.timeline
     for step, begin, end in zip(timeline.steps, timeline.begins, timeline.ends, strict=True):
         engine = "DMA" if step.queue not in timeline.busy else step.queue
-        units = found.setdefault(step.line, {})
+        units = seconds.setdefault(step.line, {})
         units[engine] = units.get(engine, 0.0) + (end - begin) / 1e9
-    return found
+    return seconds

@@ -12,7 +12,8 @@ BINARY = {
     "andi": "{0} & {1}", "ori": "{0} | {1}", "xori": "{0} ^ {1}",
     "minsi": "{0} < {1} ? {0} : {1}", "maxsi": "{0} > {1} ? {0} : {1}",
 }  # fmt: skip
-INDEX = {"shrui": "{0} >> {1}", "divui": "{0} / {1}", "remui": "{0} % {1}"}
+INDEX = {"shrui": "{0} >> {1}", "divui": "({1} ? {0} / {1} : 0)",
+         "remui": "({1} ? {0} % {1} : 0)"}  # fmt: skip
 MATH = {"exp": "expf({0})", "exp2": "exp2f({0})", "sqrt": "sqrtf({0})", "rsqrt": "1.0f / sqrtf({0})",
          "absf": "fabsf({0})", "tanh": "tanhf({0})", "fma": "fmaf({0}, {1}, {2})"}  # fmt: skip
 REDUCE = {"add": "t + {0}", "maximumf": "greater(t, {0})", "minimumf": "lesser(t, {0})"}

@@ -58,6 +58,16 @@ def _truncated(x: Any, y: Any) -> Any:
     return np.where((np.int64(x) < 0) == (np.int64(y) < 0), quotient, -quotient)[()]
 
 
+def _floor_divided(x: int, y: int) -> int:
+    """The quotient of indices towards minus infinity; by 0, which MLIR leaves open, 0."""
+    return x // y if y else 0
+
+
+def _remainder(x: int, y: int) -> int:
+    """What `_floor_divided` leaves."""
+    return x % y if y else 0
+
+
 def _cast_float(x: Any, dtype: Any) -> Any:
     whole = np.trunc(x).astype(np.int64).astype(dtype)
     return whole if np.ndim(whole) else dtype(whole)
@@ -101,6 +111,8 @@ NAMES: dict[str, Any] = {
     "inserted": vectors.inserted,
     "fused": fused,
     "D": _truncated,
+    "floored": _floor_divided,
+    "left": _remainder,
 }
 _FLOAT = {
     "addf": "{0} + {1}",
@@ -137,8 +149,10 @@ _INTEGER = {
 }
 _INDEX = {
     "shrui": "{0} >> {1}",
-    "divui": "{0} // {1}",
-    "remui": "{0} % {1}",
+    "divui": "floored({0}, {1})",
+    "remui": "left({0}, {1})",
+    "floordivsi": "floored({0}, {1})",
+    "ceildivsi": "-floored(-{0}, {1})",
     "divsi": "int(D({0}, {1}))",
     "remsi": "int(np.fmod({0}, {1}))",
     "minsi": "min({0}, {1})",

@@ -95,10 +95,11 @@ def timed(model: Model, prompt: int, tokens: int) -> tuple[float, float]:
     """Seconds of a prompt, and of a token after it."""
     ids = (np.arange(prompt) * 7 % model.config.vocabulary).tolist()
     begin = time.perf_counter()
-    model.logits(ids)
+    model.decoder(ids, 0)
+    model.decoder.choose(prompt)
     middle = time.perf_counter()
-    for i in range(tokens):
-        model.logits([i], prompt + i)
+    for _ in range(tokens):
+        model.decoder.next()
     return middle - begin, (time.perf_counter() - middle) / tokens
 
 

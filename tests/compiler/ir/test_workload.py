@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from dslc.checker import check_module
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.workload import checked_axes, tensor_bytes, workload
 from dslc.frontend.tile_parser import parse_tile
+
+counting = sys.modules[workload.__module__]
 
 
 def kernel_of(source: str) -> Kernel:
@@ -138,3 +142,25 @@ def test_checked_axes_and_tensor_bytes() -> None:
     sizes = {m.name: tensor_bytes(m, {"M": 3, "K": 5, "N": 7}) for m in kernel.tensors}
     assert sizes == {"a": 30, "w": 17.5, "c": 42}
     assert tensor_bytes(kernel.tensors[0], {"M": 3}) is None
+
+
+def test_a_bound_that_a_scalar_hands_on_follows_the_turn() -> None:
+    source = """
+kernel sums(x: f32[M, N], y: out f32[M]):
+    for m in parallel(range(M)):
+        end = m * 16
+        total = zeros(f32, [16])
+        for n in range(0, end, 16):
+            total += x[m, n : n + 16]
+        y[m] = sum(total, 0)
+"""
+    work = workload(kernel_of(source), {"M": 8, "N": 128})
+    assert work.loaded["x"] == sum(range(8)) * 16 * 4
+
+
+def test_turns_that_do_the_same_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    body = counting._body
+    monkeypatch.setattr(counting, "_body", lambda *args: looked.append(1) or body(*args))
+    assert workload(kernel_of(GEMM), {"M": 1024, "N": 4096, "K": 4096}).turns == 64 * 128
+    assert len(looked) == 2  # a turn, and an iteration of its loop

@@ -17,7 +17,7 @@ BROKEN = [
     ("%x = convert %n, in_range=True : i32", "DSL0416", "in_range"),
     ("%x = nearest %v : f64x4", "DSL0413", "integers"),
     ("%x = bitcast %v : f64x4", "DSL0412", "bits"),
-    ("%x = bitcast %v : u4x32", "DSL0413", "8 bits"),
+    ("%x = bitcast %v : u4x32", "DSL0413", "come of bytes"),
     ("%x = broadcast %f : f64x4", "DSL0413", "one type"),
     ("%x = shuffle %v, indices=(0, 4) : f32x2", "DSL0416", "0 to 3"),
     ("%x = permute %v, %v : f32x4", "DSL0413", "integers"),
