@@ -36,6 +36,7 @@ def raises_short(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except DiagnosticError as failure:
-            raise short(failure) from None
+            owner = args[0] if args else None
+            raise short(failure, getattr(owner, "_sources", None)) from None
 
     return call

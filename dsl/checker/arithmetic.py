@@ -54,7 +54,7 @@ def fold(op: str, x: Number, y: Number, loc: Loc) -> Number:
     try:
         result = _FOLD[op](x, y)
     except ZeroDivisionError:
-        fail("DSL0224", "division by zero in a constant", loc)
+        fail("DSL0224", "division by zero in a constant", loc, hint="give the divisor a value")
     except OverflowError:
         fail("DSL0224", "this constant is too large", loc)
     except (TypeError, ValueError) as e:

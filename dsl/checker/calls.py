@@ -144,6 +144,7 @@ def call(c: Context, node: tree.Call) -> Item:
                 "DSL0228",
                 f"the kernel {target.template.name} can be called only in a program",
                 node.loc,
+                hint="what kernels share is a function: write it with `def`",
             )
         case DType():
             fail(
@@ -221,6 +222,7 @@ def request_layout(c: Context, result: Item, layout: Layout, loc: Loc, made: boo
             "DSL0222",
             f"the layout has shape {list(layout.shape)}, the tile {list(result.type.shape)}",
             loc,
+            hint="make it larger by factors of local(...) or spatial(...), or the tile smaller",
         )
     return c.emit.with_layout(result, layout) if made else c.emit.convert_layout(result, layout)
 

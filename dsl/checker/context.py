@@ -26,6 +26,9 @@ MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
+# What other languages call these.
+_MEANT = {"true": "True", "false": "False", "null": "None", "nil": "None", "float32": "f32"}
+
 
 ELSEWHERE = {  # of other languages -> what to write here
     "program_id": "parallel's counters say which turn it is; grid(...) has block_index()",
@@ -147,6 +150,8 @@ class Context:
             return "loops, dims and subscripts are of dtype index; a value to keep is i32 or i64"
         if re.fullmatch(r"[iu][0-9]+", name):
             return "integers have 1 to 8, 16, 32 or 64 bits: u4, i8, u16"
+        if name.lower() in _MEANT:
+            return f"write {_MEANT[name.lower()]}"
         if name in ELSEWHERE:
             return ELSEWHERE[name]
         if (module := library_module(name)) is not None:

@@ -49,7 +49,8 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
         text = "a for loop goes over range(...), parallel(...), static(range(...)) or a list"
         fail("DSL0215", text, node.loc, hint=near)
     if not 1 <= len(node.args) <= 3:
-        fail("DSL0205", f"range takes 1 to 3 arguments, not {len(node.args)}", node.loc)
+        text = f"range takes 1 to 3 arguments, not {len(node.args)}"
+        fail("DSL0205", text, node.loc, hint="range(stop), range(start, stop) or with a step")
     plain = tree.Call(node.function, (), node.keywords, loc=node.loc)
     given = bind(plain, "range", list(_OPTIONS), set())
     options = {}
@@ -68,7 +69,8 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
     stop = parts[1] if len(parts) > 1 else parts[0]
     step = parts[2] if len(parts) > 2 else ex.index(1)
     if c.known(step) == 0:
-        fail("DSL0224", "the step of a range is not 0", node.args[2].loc)
+        hint = "write how far an iteration goes, such as 1"
+        fail("DSL0224", "the step of a range is not 0", node.args[2].loc, hint=hint)
     return Range(start, stop, step, options)
 
 
@@ -325,6 +327,8 @@ def _yielded(
     if isinstance(item, Value) and is_number(before):
         sizes = ", ".join(map(str, item.type.shape))
         hint = f"start with {name} = full({item.type.dtype}, [{sizes}], {before})"
+    elif isinstance(item, Value) and isinstance(before, Value):
+        hint = "what a loop carries keeps its type: cast it back, or give the new tile another name"
     where = _assignment(name.partition("[")[0], node.body)
     fail("DSL0208", f"{name} {reason}", node.loc, hint=hint, labels=where)
 

@@ -150,7 +150,10 @@ def _check_tensor(
 ) -> None:
     if memory.dtype.name != dtype:
         fail(
-            "DSL0202", f"{param.name} of {callee} is {dtype}, {memory.name} is {memory.dtype}", loc
+            "DSL0202",
+            f"{param.name} of {callee} is {dtype}, {memory.name} is {memory.dtype}",
+            loc,
+            hint=f"declare {memory.name} as {dtype}, or {param.name} as {memory.dtype}",
         )
     if memory.rank != len(param.dims or ()):
         fail(

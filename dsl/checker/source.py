@@ -38,7 +38,8 @@ def check_source(
     findings: list[Diagnostic] = []
     if not module.templates:
         text = f"{file} defines no kernel: what it holds is checked where it is imported and used"
-        findings.append(Diagnostic("DSL0234", text, None, severity=Severity.NOTE))
+        hint = "a kernel begins with `kernel NAME(PARAMETERS):`"
+        findings.append(Diagnostic("DSL0234", text, None, hint, severity=Severity.NOTE))
     for template in module.templates.values():
         if template.loc.file == file:
             findings += [d for d in check_template(template) if d not in findings]

@@ -91,7 +91,8 @@ def _numbers(c: Context, node: tree.Call) -> tuple[Item, ...]:
         for a in node.args
     ]
     if len(bounds) == 3 and bounds[2] == 0:
-        fail("DSL0224", "the step of a range is not 0", node.args[2].loc)
+        hint = "write how far an iteration goes, such as 1"
+        fail("DSL0224", "the step of a range is not 0", node.args[2].loc, hint=hint)
     items = tuple(islice(range(*bounds), MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
         fail("DSL0232", f"a loop at compile time has at most {MAX_ITEMS} items", node.loc)

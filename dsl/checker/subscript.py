@@ -48,7 +48,8 @@ def expand(
     """One item an axis (and None for new axes): `...` and what is missing become `:`."""
     used = sum(not _is_new_axis(i) and not _is_ellipsis(i) for i in items)
     if used > rank:
-        fail("DSL0212", f"{used} subscripts for {rank} axes", loc)
+        hint = f"write {rank}, one an axis; `None` adds an axis of size 1"
+        fail("DSL0212", f"{used} subscripts for {rank} axes", loc, hint=hint)
     dots = [i for i in items if _is_ellipsis(i)]
     if len(dots) > 1:
         fail("DSL0212", "only one ... may stand in a subscript", loc)
@@ -314,5 +315,8 @@ def check_same_shape(found: tuple[int, ...], wanted: tuple[int, ...], loc: Loc) 
     wide = (1,) * (len(wanted) - len(found)) + found
     if len(found) > len(wanted) or any(a not in (1, b) for a, b in zip(wide, wanted, strict=True)):
         fail(
-            "DSL0223", f"a tile {shape_text(found)} does not fit a region {shape_text(wanted)}", loc
+            "DSL0223",
+            f"a tile {shape_text(found)} does not fit a region {shape_text(wanted)}",
+            loc,
+            hint="give both the same sizes; what is 1 in the tile may be larger in the region",
         )

@@ -381,6 +381,7 @@ def origins(
     from dslc.compiler.targets import find_target
     from dslc.frontend.imports import DISK
     from dslc.frontend.printer import print_module
+    from dslc.machines.registry import resolve_target
 
     checked = check_module(
         module,
@@ -388,7 +389,7 @@ def origins(
         define=options.define,
         folder=folder,
         files=files or DISK,
-        machine=find_target(options.target),
+        machine=find_target(resolve_target(options.target)),
     )
 
     def tile() -> str:

@@ -232,7 +232,13 @@ class TreeBuilder(ExpressionBuilder):
         for name, loc in names:
             if name in first:
                 label = Label(first[name], "first here")
-                self.error("DSL0111", f"two parameters are named `{name}`", loc, labels=(label,))
+                self.error(
+                    "DSL0111",
+                    f"two parameters are named `{name}`",
+                    loc,
+                    labels=(label,),
+                    hint="rename one",
+                )
             first.setdefault(name, loc)
 
 

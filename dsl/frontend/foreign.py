@@ -16,7 +16,7 @@ _COMPREHENSION = (
     "there are no comprehensions",
     "write a `for` loop, or an operation on whole tiles",
 )
-_BRACES = ("there are no dictionaries and no sets", None)
+_BRACES = ("there are no dictionaries and no sets", "a shape is a list: write [M, N]")
 _ASYNC = ("there is no `async`", "`copy_async` starts a copy")
 _AWAIT = ("there is no `await`", "`wait(n)` waits for copies")
 _FORMAT = ("there are no f-strings", "`print` takes several arguments")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
 from dslc.frontend import patterns
 from dslc.frontend.strange import MEANT, number_hint, shown
-from dslc.frontend.tokens import CONTINUES_NOTHING, KEYWORDS, MAX_LINE, MAX_NESTING, Token
+from dslc.frontend.tokens import CLOSING, CONTINUES_NOTHING, KEYWORDS, MAX_LINE, MAX_NESTING, Token
 
-_CLOSES = {")": "(", "]": "[", "}": "{"}
+_CLOSES = {closing: opening for opening, closing in CLOSING.items()}
 _EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
 _HINTS = {
     "DSL0008": "indent with spaces only",
@@ -214,7 +214,8 @@ class Lexer:
 
     def _unclosed(self) -> None:
         opened = self.brackets[-1]
-        self._error("DSL0010", f"`{opened.text}` is never closed", opened)
+        hint = f"write the `{CLOSING[opened.text]}` that belongs to it"
+        self._error("DSL0010", f"`{opened.text}` is never closed", opened, hint=hint)
         self.brackets.clear()
 
     def _indentation(self, pos: int) -> Iterator[Token]:

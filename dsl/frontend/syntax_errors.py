@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dslc.compiler.diagnostics import Diagnostic, Loc, suggest
 from dslc.frontend.foreign import FOREIGN
-from dslc.frontend.tokens import KEYWORDS, OWN_KEYWORDS, Token
+from dslc.frontend.tokens import CLOSING, KEYWORDS, OWN_KEYWORDS, Token
 
 _ITEMS = ("from", "const", "def", "kernel", "program")
 _STATEMENTS = (
@@ -58,12 +58,14 @@ def diagnose(mistake: Mistake) -> Diagnostic:
 def _bracket(m: Mistake) -> Diagnostic | None:
     if m.opened is None:
         return None
-    return m.error("DSL0010", f"`{m.opened.text}` is never closed", token=m.opened)
+    hint = f"write the `{CLOSING[m.opened.text]}` that belongs to it"
+    return m.error("DSL0010", f"`{m.opened.text}` is never closed", hint, token=m.opened)
 
 
 def _indentation(m: Mistake) -> Diagnostic | None:
     if m.token.kind == "INDENT":
-        return m.error("DSL0013", "this line is indented more than its block")
+        hint = "begin it where the line before begins; only `:` opens a block"
+        return m.error("DSL0013", "this line is indented more than its block", hint)
     if "INDENT" in m.expected and m.previous.kind == "NEWLINE":
         hint = "indent the body; a body that does nothing is `pass`"
         return m.error("DSL0014", "an indented block is missing here", hint)
@@ -192,12 +194,22 @@ def _return(m: Mistake) -> Diagnostic | None:
     return None
 
 
+# What a mark or the end of a line is often meant for, where it does not fit.
+_OFTEN = {
+    "//": "a comment begins with `#`; `//` divides whole numbers",
+    "==": "a value stands on both sides of a comparison",
+    ":": "a condition stands before the colon",
+}
+
+
 def _plain(m: Mistake) -> Diagnostic:
     if m.token.kind == "NEWLINE":
-        return m.error("DSL0101", f"the line ends too early: {_wanted(m.expected)}")
+        hint = "go on with it, or take the last mark away"
+        return m.error("DSL0101", f"the line ends too early: {_wanted(m.expected)}", hint)
     if m.token.kind in ("DEDENT", "END"):
         return m.error("DSL0101", f"the block ends too early: {_wanted(m.expected)}")
-    return m.error("DSL0101", f"unexpected {_shown(m.token)}: {_wanted(m.expected)}")
+    hint = _OFTEN.get(m.token.kind) if m.expected >= _VALUES else None
+    return m.error("DSL0101", f"unexpected {_shown(m.token)}: {_wanted(m.expected)}", hint)
 
 
 def _wanted(expected: set[str]) -> str:

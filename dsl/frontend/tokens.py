@@ -30,6 +30,9 @@ CONTINUES_NOTHING = frozenset({
 })  # fmt: skip
 
 
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
 class Token(NamedTuple):
     """A piece of the source; lines and columns count from 1, the end is exclusive."""
 

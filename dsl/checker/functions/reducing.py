@@ -177,6 +177,7 @@ def dot(c: Context, a: Argument, b: Argument, transposed: Argument | None = None
             f"dot of {shape_text(x.type.shape)} and {shape_text(y.type.shape)}: "
             f"the inner extents {k} and {k2} differ",
             a.loc,
+            hint=_fitting_product(x.type.shape, y.type.shape),
         )
     batch = arithmetic.broadcast_shapes(x.type.shape[:-2], y.type.shape[:-2], a.loc)
     x = c.emit.broadcast(x, (*batch, m, k))
@@ -188,3 +189,12 @@ def dot(c: Context, a: Argument, b: Argument, transposed: Argument | None = None
 
 def _swapped(rank: int) -> tuple[int, ...]:
     return (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _fitting_product(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    """What to write where the inner extents of a product differ."""
+    turns = (("b", a[-1], b[-1]), ("a", a[-2], b[-2]), ("ab", a[-2], b[-1]))
+    turned = next((word for word, k, k2 in turns if k == k2), None)
+    if turned is not None:
+        return f'they fit with dot(a, b, transposed="{turned}")'
+    return f"it multiplies [m, k] by [k, n]: give b {a[-1]} rows, or a {b[-2]} columns"

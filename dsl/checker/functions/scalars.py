@@ -17,7 +17,8 @@ def axis_in(axis: Argument, rank: int) -> int:
     """An axis from 0 or from the end."""
     number = axis.integer()
     if not -rank <= number < rank:
-        fail("DSL0226", f"axis {number} of something with {rank} axes", axis.loc)
+        hint = f"axes are 0 to {rank - 1}, or from the last: -1 to -{rank}"
+        fail("DSL0226", f"axis {number} of something with {rank} axes", axis.loc, hint=hint)
     return number % rank
 
 

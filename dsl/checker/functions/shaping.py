@@ -44,6 +44,7 @@ def reshape(c: Context, x: Argument, shape: Argument) -> Item:
             "DSL0203",
             f"{shape_text(tile.type.shape)} cannot be reshaped to {sizes}: it has {total} elements",
             shape.loc,
+            hint=f"the product of the sizes is {total}; one of them may be -1",
         )
     return c.emit.reshape(tile, tuple(sizes))
 
