@@ -13,7 +13,7 @@ from dslc.compilation.specialization import Specialization
 from dslc.compiler.diagnostics import error
 from dslc.compiler.fingerprint import digest
 from dslc.models.configuration import ModelConfig, read_config
-from dslc.models.kernel_sources import PackagedKernels
+from dslc.models.kernel_sources import PackagedKernels, plan_fingerprint
 from dslc.models.linear import Product
 from dslc.models.parts import Part
 from dslc.runtime.elements import Array
@@ -26,9 +26,13 @@ FORMAT = 1
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """import.json: `settings` is the hash of all that it depends on, `files` have their bytes."""
+    """import.json: `settings` is the hash of all that it depends on, `files` have their bytes.
+
+    `plan` is the hash of what says which kernels a model has.
+    """
 
     format: int
+    plan: str
     settings: str
     targets: list[str]
     dtype: str
@@ -46,6 +50,9 @@ class Manifest(msgspec.Struct, frozen=True):
             raise error("DSL0778", f"{folder / MANIFEST}: {problem}") from None
         if found.format != FORMAT:
             raise error("DSL0778", f"{folder} is of format {found.format}, not {FORMAT}")
+        if found.plan != plan_fingerprint():
+            text = f"{folder} was imported by another version of dslc, whose kernels were others"
+            raise error("DSL0778", text, hint="import the model again, into another folder")
         return found
 
 

@@ -37,7 +37,7 @@ from dslc.models.imported import (
     record_of,
     stored_name,
 )
-from dslc.models.kernel_sources import CompiledKernels
+from dslc.models.kernel_sources import CompiledKernels, plan_fingerprint
 from dslc.models.linear import Product, Rounding
 from dslc.models.names import Weights
 from dslc.models.parts import CheckpointParts, Part
@@ -121,6 +121,7 @@ def import_model(
         write_text(folder / "config.json", json.dumps(described(checkpoint.config)))
         manifest = Manifest(
             FORMAT,
+            plan_fingerprint(),
             own,
             list(settings.targets),
             settings.dtype,

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), ROOT / "docs" / "checkpoints.md"]
+PAGES = [
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+    ROOT / "docs" / "checkpoints.md",
+    ROOT / "docs" / "packed_weights.md",
+]
 
 
 def blocks(page: Path, language: str) -> list[str]:

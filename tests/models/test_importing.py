@@ -158,6 +158,14 @@ def test_a_damaged_import_is_refused(
         open_model(damaged(imported, tmp_path, name, change), "interp")
 
 
+def test_an_import_of_another_version_says_so(imported: Path, tmp_path: Path) -> None:
+    manifest = json.loads((imported / "import.json").read_text())
+    changed = json.dumps({**manifest, "plan": "0" * 64}).encode()
+    where = damaged(imported, tmp_path, "import.json", changed)
+    with pytest.raises(DiagnosticError, match=r"DSL0778.*another version"):
+        open_model(where, "interp")
+
+
 def test_what_an_import_was_not_made_for_is_refused(imported: Path) -> None:
     for changed in ({"target": "cpu"}, {"dtype": "f16"}, {"length": 7}, {"quantize": "u4:16"}):
         with pytest.raises(DiagnosticError, match=r"DSL0778"):
