@@ -208,8 +208,8 @@ def _plain(m: Mistake) -> Diagnostic:
         return m.error("DSL0101", f"the line ends too early: {_wanted(m.expected)}", hint)
     if m.token.kind in ("DEDENT", "END"):
         return m.error("DSL0101", f"the block ends too early: {_wanted(m.expected)}")
-    hint = _OFTEN.get(m.token.kind) if m.expected >= _VALUES else None
-    return m.error("DSL0101", f"unexpected {_shown(m.token)}: {_wanted(m.expected)}", hint)
+    often = _OFTEN.get(m.token.kind) if m.expected >= _VALUES else None
+    return m.error("DSL0101", f"unexpected {_shown(m.token)}: {_wanted(m.expected)}", often)
 
 
 def _wanted(expected: set[str]) -> str:
