@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +11,7 @@ from dslc.calls.description import SignatureOfInstances, docstring, html_table
 from dslc.calls.parameter_storage import pack
 from dslc.calls.short_calls import CallForms
 from dslc.calls.signature import Parameter, Signature
-from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.raising import raises_short, short
 from dslc.runtime.buffers import import_array
 
@@ -61,6 +61,9 @@ class Origin(Protocol):
     def tile(self) -> str:
         """The kernel as `.tile` text."""
 
+    def without(self, names: Collection[str]) -> Origin:
+        """The origin of the kernel in which some of its optional parameters are None."""
+
 
 class Kernel:
     """A kernel or program of a library.
@@ -84,6 +87,7 @@ class Kernel:
         self._autotune = autotune
         self._sources = sources
         self._short = CallForms()
+        self._variants: dict[frozenset[str], Kernel] = {}
 
     @classmethod
     def of(
@@ -175,6 +179,13 @@ class Kernel:
         origin = self._origin
         signature = origin.signature
         matched = signature.match(args, kwargs)
+        given = matched.arguments
+        absent = [p.name for p in signature.parameters if p.optional and given[p.name] is None]
+        if absent:
+            options = {name: value for name, value in kwargs.items() if name not in given}
+            rest = {name: value for name, value in given.items() if name not in absent}
+            self.without(*absent)(**rest, **options)
+            return
         ready = origin.machine.prepare(signature.parameters, matched.arguments)
 
         def size(dim: str) -> int | None:
@@ -191,6 +202,23 @@ class Kernel:
         )
         made.launch(ready, matched.dims)
         self._short.add(signature, args, kwargs, made.short_call(matched))
+
+    def without(self, *names: str) -> Kernel:
+        """The kernel in which some optional parameters are None: it has them no longer.
+
+        DSL0755 for a name that is no optional parameter's.
+        """
+        absent = frozenset(names)
+        if absent not in self._variants:
+            origin = self._origin
+            for name in names:
+                if not origin.signature.parameter(name).optional:
+                    raise error("DSL0755", f"{name} of {self.name} is not optional", self.loc)
+            variant = Kernel.of(
+                origin.without(absent), autotune=self._autotune, sources=self._sources
+            )
+            self._variants[absent] = variant
+        return self._variants[absent]
 
     @raises_short
     def specialize(self, plain: Iterable[str] = (), /, **dims_and_tunes: object) -> Specialization:

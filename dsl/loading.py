@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from dslc.calls.argument_facts import Alignments
 from dslc.calls.signature import Parameter, Signature
@@ -44,6 +44,12 @@ class PackagedOrigin:
     def tile(self) -> str:
         """DSL0745: a package has no source."""
         raise error("DSL0745", f"{self.signature.name} comes from a package, without its source")
+
+    def without(self, names: Collection[str]) -> PackagedOrigin:
+        """DSL0747: a package has the kernels that were compiled."""
+        absent = ", ".join(sorted(names))
+        text = f"{self.signature.name} of the package was not compiled without {absent}"
+        raise error("DSL0747", text, hint=f"dslc build -D {sorted(names)[0]}=None makes it")
 
     def stored(self, config: Mapping[str, object], sizes: Sizes) -> None:
         """Nothing: what is in a package was compiled for its sizes, and says how it stores."""

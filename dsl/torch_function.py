@@ -33,7 +33,7 @@ class Function:
         if len(self.inputs) + len(self._outputs) < len(kernel.parameters) or not self._outputs:
             what = "it has no output" if not self._outputs else "it changes a tensor in place"
             raise error("DSL0748", f"{kernel.name} gives no functional operator: {what}")
-        known = {d for p in self.inputs for d in p.dims or ()}
+        known = {d for p in self.inputs if not p.optional for d in p.dims or ()}
         untold = [d for d in kernel.origin.signature.dims if d not in known]
         if untold:
             text = f"no input of {kernel.name} has an axis of {untold[0]} elements"
@@ -64,7 +64,9 @@ class Function:
         for i, parameter in enumerate(self.inputs):
             if parameter.dims is None:
                 continue
-            tensor = arguments[i] if i < len(arguments) else named[parameter.name]
+            tensor = arguments[i] if i < len(arguments) else named.get(parameter.name)
+            if tensor is None:  # of an optional parameter
+                continue
             device = tensor.device
             if not parameter.may_be_packed:  # packed bytes have a shape of their own
                 for text, size in zip(parameter.dims, tensor.shape, strict=False):

@@ -79,9 +79,12 @@ def torch_op(
 def _schema(parameter: Parameter, number: int) -> str:
     """A parameter in torch's schema language; `(a!)` marks what is written."""
     if parameter.dims is not None:
-        kind = f"Tensor(a{number}!)" if parameter.is_written else "Tensor"
+        absent = "?" if parameter.optional else ""
+        kind = f"Tensor(a{number}!){absent}" if parameter.is_written else f"Tensor{absent}"
     elif parameter.dtype.kind is Kind.BOOL:
         kind = "bool"
     else:
         kind = "int" if parameter.dtype.is_integer else "float"
+    if parameter.dims is None and parameter.optional:
+        kind += "?"
     return f"{kind} {parameter.name}"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from dslc.compiler.ir import Kernel, Region, Value
@@ -23,7 +23,8 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import tile_of
-from dslc.compiler.passes.layouts.layout_regions import Site, find_sites
+from dslc.compiler.ir.workload import range_of
+from dslc.compiler.passes.layouts.layout_regions import TRIPS, Site, find_sites
 from dslc.compiler.passes.trainium.capacity import (
     load_bytes,
     peak_within,
@@ -39,6 +40,7 @@ from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS, STACK, Eng
 
 _TRANSFERS = 2  # among the figures of a statement
 _LATENCY = 1300.0  # of a transfer, ns
+_ELEMENTS = 1024  # that a loop goes through whose end only the machine knows
 _EXPOSED = 0.05  # of the work of engines that are not the busiest
 _VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract, ins.Full, ins.Let, ins.Alloc)
 
@@ -91,7 +93,7 @@ def busy(kernel: Kernel, target: Target) -> Busy:
     ahead: defaultdict[ins.Stmt | None, float] = defaultdict(float)  # of the vector engine, by loop
     of_outer = _trip_count(outer.start, outer.stop, outer.step) if outer is not None else 1
     strip, turn = _Bound(of_outer), _Bound(turns)
-    sites = find_sites(kernel)
+    sites = [replace(s, weight=s.weight * _unknown_trips(s)) for s in find_sites(kernel)]
     for site in sites:
         weight = site.weight * turns / shared.get(site.stmt, 1.0)
         parts = _of(engines, site)
@@ -126,6 +128,20 @@ class _Bound:
         if self.turns < 2:
             return 0.0
         return max(0.0, max(self.transfers, self.queue) - tensor / self.turns)
+
+
+def _unknown_trips(site: Site) -> float:
+    """By how much loops whose ends only the machine knows run more often than layouts take them to.
+
+    They go through as many elements, whatever the block of an iteration: small ones run more often.
+    """
+    found = 1.0
+    for loop in site.loops:
+        if isinstance(loop, ins.For) and range_of(loop.start, loop.stop, loop.step) is None:
+            step = constant(loop.step)
+            if step:
+                found *= max(1.0, _ELEMENTS / abs(int(step))) / TRIPS
+    return found
 
 
 def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:

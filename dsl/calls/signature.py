@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dslc.calls.launch_options import OPTIONS, as_option
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType, Kind, parse_dtype
+
+if TYPE_CHECKING:
+    from dslc.checker import ParamInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,8 @@ class Parameter:
     """One parameter: `dims` is the text of each axis, None for a scalar.
 
     `mode` is in, out or inout. `packed` is `row` where the storage of a low-bit tensor is fixed.
-    `strides` are the texts of those that the kernel names, in elements.
+    `strides` are the texts of those that the kernel names, in elements. Of an `optional` one a call may
+    give None, or nothing.
     """
 
     name: str
@@ -24,12 +29,14 @@ class Parameter:
     mode: str = "in"
     packed: str | None = None
     strides: tuple[str, ...] | None = None
+    optional: bool = False
 
     def __str__(self) -> str:
         mode = "" if self.mode == "in" else f"{self.mode} "
         dims = "" if self.dims is None else f"[{', '.join(self.dims)}]"
         packed = f" packed {self.packed}" if self.packed else ""
-        return f"{self.name}: {mode}{self.dtype}{dims}{packed}"
+        optional = " | None" if self.optional else ""
+        return f"{self.name}: {mode}{self.dtype}{dims}{packed}{optional}"
 
     @property
     def rank(self) -> int:
@@ -51,6 +58,11 @@ class Parameter:
     def is_written(self) -> bool:
         """Whether the kernel writes it."""
         return self.mode != "in"
+
+
+def parameter_of(p: ParamInfo) -> Parameter:
+    """The parameter as its kernel declares it."""
+    return Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides, p.optional)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +109,9 @@ class Signature:
                 raise error("DSL0741", f"{self.name} got the argument {name} twice", self.loc)
             else:
                 arguments[name] = value
+        for parameter in self.parameters:
+            if parameter.optional:
+                arguments.setdefault(parameter.name, None)
         if len(arguments) < len(names):
             self.choices(options)  # a misspelt name says more than a missing argument
             raise self._missing([n for n in names if n not in arguments])

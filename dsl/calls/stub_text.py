@@ -37,7 +37,7 @@ def _methods(signature: Signature) -> Iterator[str]:
     named = list(_named(signature))
     taken = {p.name for p in signature.parameters}
     this = next(n for n in ("self", "kernel", "this_kernel") if n not in taken)
-    params = [f"{p.name}: {_type(p)}" for p in signature.parameters]
+    params = [f"{p.name}: {_type(p)}{_default(p, signature)}" for p in signature.parameters]
     yield from _method("__call__", [this, "/", *params], named, "None")
     result = "dslc.Specialization"
     yield from _method("specialize", [this, "plain: Any = ...", "/"], named, result)
@@ -64,6 +64,14 @@ def _choices(choices: Sequence[object]) -> str:
     if all(isinstance(c, int | str) for c in choices):
         return f"Literal[{', '.join(map(repr, choices))}]"
     return "float" if all(isinstance(c, int | float) for c in choices) else "Any"
+
+
+def _default(parameter: Parameter, signature: Signature) -> str:
+    """What says that an argument may be None, or left out where no other has to follow."""
+    if not parameter.optional:
+        return ""
+    behind = signature.parameters[signature.parameters.index(parameter) :]
+    return " | None = ..." if all(p.optional for p in behind) else " | None"
 
 
 def _type(parameter: Parameter) -> str:

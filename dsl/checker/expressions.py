@@ -9,7 +9,7 @@ from dslc.checker import arithmetic, calls, subscript
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.context import MAX_ITEMS, Context
 from dslc.checker.failure import fail
-from dslc.checker.items import Item, describe, is_number
+from dslc.checker.items import Absent, Item, describe, is_number
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, Kind
 from dslc.compiler.ir import Memory, Value
@@ -173,6 +173,9 @@ def _compare(c: Context, node: tree.Compare) -> Item:
     items = [evaluate(c, o) for o in node.operands]
     comparisons: list[Item] = []
     for op, x, y in zip(node.ops, items, items[1:], strict=False):
+        if op in ("is", "is not"):
+            comparisons.append(_identity(op, x, y, node.loc))
+            continue
         if op not in OPERATORS:
             fail("DSL0214", f"the operator {op} is not part of the language", node.loc)
         comparisons.append(arithmetic.binary(c.emit, OPERATORS[op], x, y, node.loc))
@@ -180,6 +183,16 @@ def _compare(c: Context, node: tree.Compare) -> Item:
     for item in comparisons[1:]:
         result = arithmetic.binary(c.emit, "and", result, item, node.loc)
     return result
+
+
+def _identity(op: str, x: Item, y: Item, loc: Loc) -> bool:
+    """`x is None` and `x is not None`: known when the kernel is compiled."""
+    if y is not None:
+        hint = (
+            "write `==` to compare numbers; `is None` asks whether an optional parameter was given"
+        )
+        fail("DSL0214", f"{op} compares with None alone", loc, hint=hint)
+    return (x is None or isinstance(x, Absent)) == (op == "is")
 
 
 def _conditional(c: Context, node: tree.Conditional) -> Item:

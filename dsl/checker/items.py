@@ -62,6 +62,13 @@ class Guess(ex.Var):
     """
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """An optional parameter that is None in this kernel."""
+
+    name: str
+
+
 Number: TypeAlias = int | float | bool
 Item: TypeAlias = (
     Number
@@ -76,6 +83,7 @@ Item: TypeAlias = (
     | Builtin
     | KernelName
     | Lost
+    | Absent
     | None
 )
 EXPRESSIONS = (ex.Const, ex.Var, ex.Unary, ex.Binary, ex.Select, ex.Convert, ex.Read)
@@ -130,6 +138,8 @@ def describe(item: Item) -> str:
             return f"the kernel {item.template.name}"
         case None:
             return "None"
+        case Absent(name):
+            return f"{name}, which is None here"
         case Lost():
             return "a name without a value"
         case _:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
 from dslc.checker import names, signature
+from dslc.checker.calls import FUNCTIONS
 from dslc.checker.candidates import filled
 from dslc.checker.choosing import choose, linked
 from dslc.checker.context import Context, expect_dtype
@@ -39,6 +40,7 @@ class ParamInfo:
     packed: str | None
     strides: tuple[str, ...] | None
     loc: Loc
+    optional: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +66,22 @@ class Template:
     node: tree.Kernel | tree.Program
     scope: Scope
     define: Mapping[str, Item]
+    _variants: dict[frozenset[str], Template] = field(default_factory=dict)
+
+    def without(self, names: Iterable[str]) -> Template:
+        """The template in which some of its optional parameters are None: it has them no longer."""
+        absent = frozenset(names)
+        if not absent:
+            return self
+        if absent not in self._variants:
+            head = signature.split(
+                self.node, [*self.scope.names, *FUNCTIONS], [*self.head.absent, *sorted(absent)]
+            )
+            params = tuple(p for p in self.params if p.name not in absent)
+            self._variants[absent] = replace(
+                self, head=head, params=params, dims=head.dims, _variants={}
+            )
+        return self._variants[absent]
 
     def elaborate(
         self,
@@ -163,7 +181,10 @@ class _Loader:
     def _template(self, scope: Scope, node: tree.Kernel | tree.Program) -> Template:
         c = new_context(scope.names)
         node = filled(node, self.machine)
-        head = signature.split(node, [*scope.names, *c.known_functions])
+        optional = {p.name for p in node.params if p.optional}
+        absent = [n for n in optional if n in self.define and self.define[n] is None]
+        head = signature.split(node, [*scope.names, *c.known_functions], absent)
+        self.known.update(absent)
         self.known.update(head.dims, (d.name for d in head.consts), (d.name for d in head.tunes))
         signature.declare_dims(
             c, head, {n: v for n, v in self.define.items() if isinstance(v, int)}
@@ -189,7 +210,7 @@ class _Loader:
         dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
         dims = None if p.dims is None else tuple(print_expression(d) for d in p.dims)
         strides = None if p.strides is None else tuple(map(print_expression, p.strides))
-        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, strides, p.loc)
+        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, strides, p.loc, p.optional)
 
     def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:
         relative = import_path(item)

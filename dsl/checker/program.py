@@ -10,7 +10,7 @@ from dslc.checker.calls import Argument, bind
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail, needs_dims
-from dslc.checker.items import Item, KernelName, describe
+from dslc.checker.items import Absent, Item, KernelName, describe
 from dslc.checker.kernel import finish, new_context
 from dslc.checker.statements import bind as bind_name
 from dslc.checker.subscript import index
@@ -109,7 +109,10 @@ def _call(c: Context, node: tree.Call, written: set[str], prefer: Prefer | None)
         fail("DSL0228", f"a program calls kernels, not {describe(target)}", node.loc)
     template = target.template
     names = [p.name for p in template.params]
-    arguments = bind(node, template.name, [*names, *template.tunes], set(names))
+    needed = {p.name for p in template.params if not p.optional}
+    arguments = bind(node, template.name, [*names, *template.tunes], needed)
+    absent = [p.name for p in template.params if p.optional and _is_none(c, arguments.get(p.name))]
+    template = template.without(absent)
     config = {n: Argument(c, arguments[n], n).item() for n in template.tunes if n in arguments}
     args: list[Memory | ex.Expr] = []
     bound: dict[str, ex.Expr] = {}
@@ -133,6 +136,13 @@ def _call(c: Context, node: tree.Call, written: set[str], prefer: Prefer | None)
     kernel = _specialise(c, template, bound, config, prefer, node.loc)
     _check_shapes(kernel, args, bound, node.loc)
     return Call(kernel, tuple(args), node.loc)
+
+
+def _is_none(c: Context, node: tree.Expr | None) -> bool:
+    if node is None:
+        return True
+    item = evaluate(c, node)
+    return item is None or isinstance(item, Absent)
 
 
 def _check_tensor(

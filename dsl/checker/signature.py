@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ from dslc.checker.arithmetic import as_dtype, as_expr
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import fail
-from dslc.checker.items import Item, Lost, describe, is_number, is_scalar
+from dslc.checker.items import Absent, Item, Lost, describe, is_number, is_scalar
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Label, Loc, did_you_mean
 from dslc.compiler.dtypes import INDEX, DType, parse_dtype
@@ -34,10 +34,16 @@ class Head:
     requires: tuple[tree.Require, ...]
     body: tuple[tree.Statement, ...]
     dims: tuple[str, ...]
+    absent: tuple[str, ...] = ()
 
 
-def split(node: tree.Kernel | tree.Program, known: Iterable[str]) -> Head:
-    """The parts of a kernel; names in its dims that nothing defines are its dims."""
+def split(
+    node: tree.Kernel | tree.Program, known: Iterable[str], absent: Collection[str] = ()
+) -> Head:
+    """The parts of a kernel; names in its dims that nothing defines are its dims.
+
+    The optional parameters of `absent` are None: they are no parameters, nor are their dims dims.
+    """
     declared = [s for s in node.body if isinstance(s, Declaration)]
     count = next(
         (k for k, s in enumerate(node.body) if not isinstance(s, Declaration)), len(node.body)
@@ -48,14 +54,16 @@ def split(node: tree.Kernel | tree.Program, known: Iterable[str]) -> Head:
     consts = tuple(s for s in declared if isinstance(s, tree.Const))
     tunes = tuple(s for s in declared if isinstance(s, tree.Tune))
     requires = tuple(s for s in declared if isinstance(s, tree.Require))
+    params = tuple(p for p in node.params if p.name not in absent)
     scalars = {p.name for p in node.params if p.dims is None}
     taken = {*known, *scalars, *(d.name for d in consts), *(d.name for d in tunes)}
     own_dims: dict[str, None] = {}
-    for param in node.params:
+    for param in params:
         for dim in (*(param.dims or ()), *(param.strides or ())):
             own_dims.update(dict.fromkeys(n for n in names.reads(dim) if n not in taken))
     _check_names(node, consts, tunes, tuple(own_dims))
-    return Head(node.params, consts, tunes, requires, node.body[count:], tuple(own_dims))
+    body = node.body[count:]
+    return Head(params, consts, tunes, requires, body, tuple(own_dims), tuple(absent))
 
 
 def _check_names(
@@ -76,11 +84,13 @@ def _check_names(
 
 def parse_value(value: object) -> Item:
     """A `define` value: numbers and dtypes as they are, text as on the command line."""
-    if isinstance(value, bool | int | float | DType | Layout):
+    if value is None or isinstance(value, bool | int | float | DType | Layout):
         return value
     if isinstance(value, str):
         if value in ("True", "False"):
             return value == "True"
+        if value == "None":
+            return None
         return _parse_text(value)
     name = getattr(value, "name", None)
     return parse_dtype(name) if isinstance(name, str) and parse_dtype(name) else str(value)
@@ -161,6 +171,7 @@ def choose(c: Context, tune: tree.Tune, wanted: object) -> Item:
 
 def declare_params(c: Context, head: Head) -> tuple[Param, ...]:
     """Bind the parameters: tensors as memories, scalars as variables."""
+    c.names.update({name: Absent(name) for name in head.absent})
     for param in head.params:
         if param.dims is None:
             with c.recover((param.name,)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dslc.calls import argument_facts
 from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
-from dslc.calls.signature import Parameter, Signature, as_dim
+from dslc.calls.signature import Signature, as_dim, parameter_of
 from dslc.compilation.building import BuildOptions, build
 from dslc.compilation.called_kernels import CalledKernels
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
@@ -97,6 +97,11 @@ class TemplateOrigin:
         """The origin of a kernel that this program calls."""
         sources = {**self.sources, "kernel": template.name}
         return TemplateOrigin(template, self.options, self.tile, sources)
+
+    def without(self, names: Collection[str]) -> TemplateOrigin:
+        """The origin of the kernel in which some of its optional parameters are None."""
+        sources = {**self.sources, "without": " ".join(sorted(names))}
+        return TemplateOrigin(self.template.without(names), self.options, self._tile, sources)
 
     def identity(self) -> str:
         """The SHA-256 (hex) of what its choices mean: the source, its imports and definitions.
@@ -355,12 +360,8 @@ def _key(
 
 
 def _signature(template: Template) -> Signature:
-    parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides) for p in template.params
-    )
-    return Signature(
-        template.name, parameters, template.dims, template.tunes, template.doc, template.loc
-    )
+    t = template
+    return Signature(t.name, tuple(map(parameter_of, t.params)), t.dims, t.tunes, t.doc, t.loc)
 
 
 def origins(

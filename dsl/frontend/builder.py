@@ -90,9 +90,10 @@ class TreeBuilder(ExpressionBuilder):
     def param(self, loc: Loc, name: Token, *parts: Any) -> tree.Param:
         """`name: mode type modifiers`."""
         mode, parts = (parts[0], parts[1:]) if isinstance(parts[0], str) else ("in", parts)
+        optional = parts[-1] is None
         dtype, dims = parts[0]
         given: dict[str, Any] = {}
-        for word, value, place in parts[1:]:
+        for word, value, place in parts[1 : len(parts) - optional]:
             if word in given:
                 self.error("DSL0111", f"`{word}` is given twice", place)
             given[word] = value
@@ -102,7 +103,10 @@ class TreeBuilder(ExpressionBuilder):
         elif strides is not None and len(strides) != len(dims):
             message = f"{len(strides)} strides for {len(dims)} dims"
             self.error("DSL0111", message, loc, hint="give one stride for each dim")
-        return tree.Param(name.text, dtype, dims, mode, strides, packed, loc=loc)
+        return tree.Param(name.text, dtype, dims, mode, strides, packed, optional, loc=loc)
+
+    def optional(self, loc: Loc) -> None:
+        """`| None` behind a parameter."""
 
     def mode(self, loc: Loc, word: Token) -> str:
         """`out` or `inout`."""

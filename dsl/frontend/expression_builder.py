@@ -59,9 +59,9 @@ class ExpressionBuilder:
         """`a < b <= c`."""
         return tree.Compare(parts[::2], parts[1::2], loc=loc)
 
-    def compare_op(self, loc: Loc, op: Token) -> str:
-        """`<` and the like."""
-        return op.text
+    def compare_op(self, loc: Loc, *op: Token) -> str:
+        """`<` and the like, `is` and `is not`."""
+        return " ".join(token.text for token in op)
 
     def attribute(self, loc: Loc, value: tree.Expr, name: Token) -> tree.Attribute:
         """`value.name`."""

@@ -40,7 +40,7 @@ FOREIGN: Mapping[str, tuple[str, str | None]] = {
     "nonlocal": ("there is no `nonlocal`", None),
     "break": _BREAK,
     "continue": _CONTINUE,
-    "is": ("there is no `is`", "write `==`"),
+    "is": ("`is` compares with None alone", "write `==`"),
     "in": ("there is no test by `in`", "compare with `==` and `or`"),
     "as": ("there is no `as`", "a name keeps its name"),
     ":=": _WALRUS,

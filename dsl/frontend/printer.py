@@ -73,6 +73,8 @@ def _param(param: tree.Param) -> str:
         words.append(f"strides ({_list(param.strides)})")
     if param.packed is not None:
         words.append(f"packed {param.packed}")
+    if param.optional:
+        words.append("| None")
     return " ".join(words)
 
 

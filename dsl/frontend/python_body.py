@@ -28,6 +28,8 @@ _COMPARE = {
     ast.LtE: "<=",
     ast.Gt: ">",
     ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
 }
 
 
@@ -167,6 +169,9 @@ class BodyReader:
                 return self._logical(self._op(op, loc), values, loc)
             case ast.Compare(left, ops, rest):
                 names = tuple(self._compare(op, loc) for op in ops)
+                for name, operand in zip(names, rest, strict=True):
+                    if name.startswith("is") and not _is_none(operand):
+                        raise error("DSL0105", FOREIGN["is"][0], loc, hint=FOREIGN["is"][1])
                 return tree.Compare(self.exprs([left, *rest]), names, loc=loc)
             case ast.IfExp(condition, then, otherwise):
                 return tree.Conditional(
@@ -225,7 +230,7 @@ class BodyReader:
 
     def _compare(self, op: ast.cmpop, loc: Loc) -> str:
         if type(op) not in _COMPARE:
-            message, hint = FOREIGN["in" if isinstance(op, ast.In | ast.NotIn) else "is"]
+            message, hint = FOREIGN["in"]
             raise error("DSL0105", message, loc, hint=hint)
         return _COMPARE[type(op)]
 
@@ -244,6 +249,10 @@ class BodyReader:
         kind = type(node).__name__
         message, hint = FOREIGN_NODES.get(kind, (f"there is no `{kind.lower()}`", None))
         return error("DSL0105", message, loc, hint=hint)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _too_deep(loc: Loc) -> DiagnosticError:

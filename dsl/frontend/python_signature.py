@@ -36,12 +36,18 @@ def param_types(node: ast.FunctionDef, at: dict[str, Loc]) -> dict[str, ast.expr
     if node.args.defaults:
         last = [*node.args.posonlyargs, *node.args.args][-1].arg
         raise error("DSL0122", "a kernel's parameters have no defaults", at[last])
-    types = {}
+    types: dict[str, ast.expr] = {}
     for arg in (*node.args.posonlyargs, *node.args.args):
         if arg.annotation is None:
             message = f"the parameter `{arg.arg}` has no type"
             raise error("DSL0122", message, at[arg.arg], hint=_FORMS)
-        types[arg.arg] = _nested(_Unquote(at[arg.arg]).visit(arg.annotation))
+        annotation: ast.expr = _Unquote(at[arg.arg]).visit(arg.annotation)
+        match annotation:
+            case ast.BinOp(left, ast.BitOr(), ast.Constant(None)):
+                annotation.left = _nested(left)
+                types[arg.arg] = annotation
+            case _:
+                types[arg.arg] = _nested(annotation)
     return types
 
 
@@ -56,6 +62,10 @@ def dim_names(annotation: ast.expr) -> Iterator[str]:
 
 def read_param(name: str, annotation: ast.expr, loc: Loc, reader: BodyReader) -> tree.Param:
     """The parameter that an annotation describes; DSL0122 where it describes none."""
+    optional = False
+    match annotation:
+        case ast.BinOp(left, ast.BitOr(), ast.Constant(None)):
+            annotation, optional = left, True
     described = _read(annotation, reader)
     dims = None
     dtype = described.node
@@ -70,7 +80,8 @@ def read_param(name: str, annotation: ast.expr, loc: Loc, reader: BodyReader) ->
     expr = reader.expr(dtype)
     if not isinstance(expr, tree.Name):
         raise _refused(annotation, reader, "this is no type")
-    return tree.Param(name, expr, dims, described.mode, strides, described.packed, loc=loc)
+    storage = (strides, described.packed)
+    return tree.Param(name, expr, dims, described.mode, *storage, optional, loc=loc)
 
 
 def _read(node: ast.expr, reader: BodyReader) -> _Type:

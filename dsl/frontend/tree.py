@@ -285,7 +285,7 @@ class Param:
 
     `x: out f16[M, K] strides (sm, 1)` has mode `out`, dtype `f16`, dims `(M, K)` and strides; a
     scalar has dims None. `packed` is `row` where the storage of a low-bit tensor is fixed. The dtype
-    is an expression, since a `const` may name it (`const W = u4`).
+    is an expression, since a `const` may name it (`const W = u4`). An `optional` one may be None.
     """
 
     name: str
@@ -294,6 +294,7 @@ class Param:
     mode: str = "in"  # in, out, inout
     strides: tuple[Expr, ...] | None = None
     packed: str | None = None
+    optional: bool = False
     loc: Loc = _loc()
 
 

@@ -49,6 +49,10 @@ class TensorType:
     strides: tuple[object, ...] | None = None
     packed: str | None = None
 
+    def __or__(self, other: None) -> TensorType:
+        """`f16[M] | None`: the front-end reads it from the source."""
+        return self
+
     def __str__(self) -> str:
         text = "" if self.mode == "in" else f"{self.mode} "
         text += self.dtype.name

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dslc.checker.context import observed
-from dslc.checker.items import Builtin, Item, KernelName, Lost, UserFunction, describe, shape_text
+from dslc.checker.items import (
+    Absent,
+    Builtin,
+    Item,
+    KernelName,
+    Lost,
+    UserFunction,
+    describe,
+    shape_text,
+)
 from dslc.checker.module import Template, check_module
 from dslc.checker.source import check_template
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
@@ -135,7 +144,7 @@ def described(item: Item) -> str:
             return f"{item}"
         case UserFunction() | Builtin() | KernelName():
             return describe(item)
-        case None | Lost():
+        case None | Lost() | Absent():
             return describe(item)
         case _:
             known = f" = {_text(item)}" if not isinstance(item, ex.Var) else ""

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 import numpy as np
 from dslc.calls.settings import options
-from dslc.models.kernel_sources import CompiledKernels, Kernels
+from dslc.models.kernel_sources import CompiledKernels, Kernels, parts_for
 from dslc.models.linear import Product
 from dslc.models.parts import Part, Parts
 from dslc.models.plan import PIECES, Plan, Step
@@ -50,7 +50,9 @@ class Decoder:
                 progress(done + 1, c.layers)
         table = parts.embedding()
         self._hold_all((table, *parts.ends()))
-        self.plan = Plan(c, self._products, dtype, length, self._tensors["embedding/table"].dtype)
+        stored = self._tensors["embedding/table"].dtype
+        parts_of_keys = parts_for(session.target, c)
+        self.plan = Plan(c, self._products, dtype, length, stored, parts_of_keys)
         self._hold("start", np.zeros(1, np.int32))
         for rotation in dict.fromkeys(c.rotations):
             self._hold(f"angles/{rotation.key}", rotation.table(length))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from dslc import library
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import digest
+from dslc.compiler.targets import find_target
+from dslc.models.configuration import ModelConfig
 from dslc.models.linear import Product
 from dslc.models.plan import Step
 from dslc.runtime.elements import Array
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
 
 KERNELS = Path(__file__).with_name("kernels.tile")
+_MOST_PARTS = 64
 
 
 class Kernels(Protocol):
@@ -83,6 +86,18 @@ class CompiledKernels:
             if parameter.may_be_packed:
                 packed[parameter.name] = made.pack(parameter.name, arrays[parameter.name])
         return packed
+
+
+def parts_for(target: str, config: ModelConfig) -> int:
+    """Among how many turns a machine should divide the keys of a head that one token sees.
+
+    So many that all of a GPU's multiprocessors have one; 1 where turns have a single thread: few cores
+    have enough with a turn for each head.
+    """
+    machine = find_target(target)
+    if machine.warp_size == 1:
+        return 1
+    return max(1, min(_MOST_PARTS, machine.units // config.key_heads))
 
 
 class PackagedKernels:

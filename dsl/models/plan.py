@@ -20,6 +20,7 @@ PIECES = (256, 64, 16, 1)
 """The rows of a call: a prompt goes in the largest that fit, so that few kernels are compiled."""
 
 _RUN = 2048  # logits that are compared by themselves
+_UNIT_ROWS = 8  # the fewest of a product on a matrix unit
 
 Constants = Mapping[str, "str | int | float"]
 
@@ -40,13 +41,17 @@ class Step:
 
 @dataclass
 class Plan:
-    """The steps of a model whose parts have these products; `table` is the dtype of its embedding."""
+    """The steps of a model whose parts have these products; `table` is the dtype of its embedding.
+
+    With `parts` the keys that one token sees are divided among so many turns, for each key head.
+    """
 
     config: ModelConfig
     products: Mapping[str, Product]
     dtype: str
     length: int
     table: str
+    parts: int = 1
     shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
     @property
@@ -131,17 +136,32 @@ class Plan:
             "WINDOW": c.windows[number],
             "CAP": c.attention_cap,
         }
-        yield self._step(
-            "attention",
-            {"q": q, **caches, "start": "start", "o": o},
-            constants,
-            M=rows,
-            A=q_columns,
-            L=self.length,
-            KV=narrow,
-            Q=width,
-        )
+        given = {"q": q, **caches, "start": "start"}
+        dims = {"M": rows, "A": q_columns, "L": self.length, "KV": narrow}
+        if rows == 1 and self.parts > 1:
+            yield from self._in_parts(given, constants, dims, o)
+        else:
+            yield self._step("attention", {**given, "o": o}, constants, None, **dims, Q=width)
         yield from self._onto(number, "o", "post_attention_norm", rows, o, x)
+
+    def _in_parts(
+        self, given: Mapping[str, str], constants: Constants, dims: Mapping[str, int], o: str
+    ) -> Iterator[Step]:
+        """One token's attention, its keys in parts, and the parts joined."""
+        c = self.config
+        group = {"GROUP": c.heads // c.key_heads}
+        rows = -(-group["GROUP"] // _UNIT_ROWS) * _UNIT_ROWS
+        shape = (self.parts, c.key_heads, rows)
+        own = {
+            name: self._tensor(f"{name}:1", (*shape, *more), "f32")
+            for name, more in (("sums", (c.head_size,)), ("tops", ()), ("totals", ()))
+        }
+        constants = {**constants, "ROWS": rows}
+        dims = {**dims, "P": self.parts}
+        yield self._step("attention_parts", {**given, **own}, constants, None, **dims)
+        joined = {"P": self.parts, "J": c.key_heads, "ROWS": rows, "D": c.head_size}
+        width = c.heads * c.head_size
+        yield self._step("join_parts", {**own, "o": o}, group, None, **joined, M=1, Q=width)
 
     def _feed_forward(self, number: int, rows: int, x: str) -> Iterator[Step]:
         c = self.config
@@ -269,8 +289,10 @@ class Plan:
 
     def _activation(self, name: str, rows: int, width: int) -> str:
         """The activations of that name for so many rows; layers share them."""
-        key = f"{name}:{rows}"
-        assert self.shapes.setdefault(key, ((rows, width), self.dtype))[0] == (rows, width)
+        return self._tensor(f"{name}:{rows}", (rows, width), self.dtype)
+
+    def _tensor(self, key: str, shape: tuple[int, ...], dtype: str) -> str:
+        assert self.shapes.setdefault(key, (shape, dtype)) == (shape, dtype)
         return key
 
     def _width(self, tensor: str) -> int:

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dslc.models.kernel_sources import KERNELS, CompiledKernels, packaged_name
+from dslc.models.kernel_sources import KERNELS, CompiledKernels, packaged_name, parts_for
 from dslc.models.plan import Plan
 
 
 def write_specification(
-    folder: Path, plan: Plan, kernels: Sequence[CompiledKernels], pieces: Iterable[int]
+    folder: Path, plan: Plan, kernels: Sequence[CompiledKernels], pieces: Sequence[int]
 ) -> None:
     """kernels.toml and its source: every step of these numbers of rows, for every target."""
     tables: dict[str, dict[str, Any]] = {}
-    for rows in pieces:
-        for step in (*plan.rows(rows), *plan.logits(rows), *plan.choice()):
-            for source in kernels:
-                table = {
-                    "source": KERNELS.name,
-                    "kernel": step.kernel,
-                    "name": packaged_name(step),
-                    "targets": [source.target],
-                    "define": dict(step.constants),
-                    "dims": dict(step.dims),
-                    "set": source.choices(step),
-                }
-                tables.setdefault(json.dumps(table, sort_keys=True), table)
+    for source, rows in product(kernels, pieces):
+        own = replace(plan, parts=parts_for(source.target, plan.config), shapes={})
+        for step in (*own.rows(rows), *own.logits(rows), *own.choice()):
+            table = {
+                "source": KERNELS.name,
+                "kernel": step.kernel,
+                "name": packaged_name(step),
+                "targets": [source.target],
+                "define": dict(step.constants),
+                "dims": dict(step.dims),
+                "set": source.choices(step),
+            }
+            tables.setdefault(json.dumps(table, sort_keys=True), table)
     targets = [source.target for source in kernels]
     lines = ["[package]", f"name = {_toml('kernels')}", f"targets = {_toml(targets)}"]
     for table in tables.values():

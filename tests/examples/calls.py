@@ -108,6 +108,21 @@ TABLE: dict[str, Calls] = {
             (2, 32, 64, 4, 2, 32), (2, 21, 50, 6, 2, 16), (3, 1, 45, 4, 1, 64), (1, 5, 5, 2, 2, 3),
         ),
     ),
+    "attention_parts": (
+        "attention_decode", FLOATS, {},
+        sizes(
+            "B S L HQ HK D P",
+            (2, 1, 100, 8, 2, 32, 2), (1, 2, 70, 3, 3, 16, 2), (3, 1, 5, 4, 1, 64, 1),
+        ),
+    ),
+    "join_parts": (
+        "attention_decode", FLOATS, {},
+        sizes("B P S HQ D", (2, 4, 1, 8, 64), (1, 35, 2, 3, 16), (3, 1, 1, 1, 70)),
+    ),
+    "attention_decode": (
+        "attention_decode", FLOATS, {},
+        sizes("B S L HQ HK D", (2, 1, 100, 8, 2, 32), (1, 2, 70, 3, 3, 16), (3, 1, 5, 4, 1, 64)),
+    ),
     "lowrank": (
         "lowrank", FLOATS, SMALL_TILES,
         sizes("M K R N", (32, 64, 16, 128), (21, 75, 10, 100), (1, 1, 1, 1)),

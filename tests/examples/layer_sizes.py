@@ -39,6 +39,20 @@ SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
             (2, 512, 512, 12, 12, 64),
         ),
     ),
+    "attention_parts": (
+        HALVES, sizes("B S L HQ HK D P", (8, 1, 4096, 32, 8, 128, 4), (2, 2, 1000, 12, 12, 64, 2)),
+    ),
+    "join_parts": (HALVES, sizes("B P S HQ D", (8, 4, 1, 32, 128), (64, 1, 1, 64, 128))),
+    "attention_decode": (
+        HALVES,
+        sizes(
+            "B S L HQ HK D",
+            (8, 1, 4096, 32, 8, 128),
+            (1, 1, 16_384, 64, 8, 128),
+            (2, 4, 2000, 32, 8, 128),
+            (2, 1, 1000, 12, 12, 64),
+        ),
+    ),
     "lowrank": (HALVES, sizes("M K R N", (2048, 4096, 64, 4096), (333, 1000, 32, 1000))),
     "lowrank_mlp": (HALVES, sizes("M H F P Q R", (512, 1024, 4096, 64, 64, 64))),
     "xw": (HALVES, sizes("M K N", (2048, 4096, 4096), (333, 1000, 1000))),

@@ -50,6 +50,76 @@ def _attended(
     return Near(weight.value / total @ values, error)
 
 
+_LOG2_E = 1.4426950408889634
+
+
+def attention_parts(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    """Sums, greatest scores and weights of parts: those of blocks of 64 keys, an equal number each."""
+    given = attention(rng, d, dtype).args
+    q, k, v, past, scale = (given[n] for n in ("q", "k", "v", "past", "scale"))
+    shared = np.arange(d["HQ"]) // (d["HQ"] // d["HK"])
+    queries = exact(q.transpose(0, 2, 1, 3))
+    scores = queries @ exact(k[:, :, shared].transpose(0, 2, 3, 1))
+    scores = scores * Near(np.float64(scale) * _LOG2_E, 8 * U32)
+    values = exact(v[:, :, shared].transpose(0, 2, 1, 3)).value
+    position = past[:, None, None, None] + np.arange(d["S"])[:, None]
+    each = np.ceil(np.ceil((past + d["S"]) / d["P"]) / 64).astype(int) * 64
+    part = (np.arange(d["L"]) // each[:, None])[:, None, None]
+    expected: dict[str, list[Near]] = {"o": [], "top": [], "total": []}
+    for p in range(d["P"]):
+        seen = (np.arange(d["L"]) <= position) & (part == p)
+        none = np.float64(np.float32(-1e30)) * np.float64(scale) * _LOG2_E
+        top = np.where(seen, scores.value, none).max(-1, keepdims=True)
+        weight = np.exp2(np.where(seen, scores.value - top, -np.inf))
+        error = np.where(seen, scores.error, 0.0)
+        slack = error.max(-1, keepdims=True, initial=0) + 4 * U32 * np.abs(top)
+        off = np.where(seen.any(-1, keepdims=True), slack, 0.0)
+        spread = np.where(seen, top - scores.value, 0.0)
+        relative = np.expm1(2 * off) + 8 * U32 * (spread + d["L"] + 16)
+        rounded = Near(weight, weight * relative).rounded(dtype)
+        sums = Near(weight @ values, (rounded.error + weight * relative) @ np.abs(values))
+        for name, made in (
+            ("o", sums),
+            ("top", Near(top[..., 0], slack[..., 0])),
+            ("total", Near(weight.sum(-1), (weight * relative).sum(-1))),
+        ):
+            expected[name].append(made)
+    found = {n: _stacked(every) for n, every in expected.items()}
+    outputs = {n: blank(x.value.shape, "f32") for n, x in found.items()}
+    args = {"q": q, "k": k, "v": v, "past": past, "scale": scale, **outputs}
+    return Problem(args, found)
+
+
+def _stacked(parts: list[Near]) -> Near:
+    """Parts [B, H, S, ...] as one tensor [B, P, S, H, ...]."""
+    value = np.stack([np.swapaxes(x.value, 1, 2) for x in parts], 1)
+    errors = [np.broadcast_to(x.error, x.value.shape) for x in parts]
+    return Near(value, np.stack([np.swapaxes(e, 1, 2) for e in errors], 1))
+
+
+def join_parts(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    shape = (d["B"], d["P"], d["S"], d["HQ"])
+    o = normal(rng, (*shape, d["D"]), "f32")
+    top, total = (rng.uniform(low, 8, shape).astype(np.float32) for low in (-8, 1))
+    top[:, 1:][rng.random(shape)[:, 1:] < 0.2] = -1e29  # a part without keys
+    highest = top.astype(np.float64).max(1, keepdims=True)
+    share = Near(np.exp2(top - highest), 64 * U32 * np.exp2(top - highest))
+    weights = (share * exact(total)).sum(1)
+    sums = (Near(share.value[..., None], share.error[..., None]) * exact(o)).sum(1)
+    size = np.abs(sums.value) / weights.value[..., None]
+    error = (sums.error + size * weights.error[..., None]) / weights.value[..., None]
+    y = Near((sums.value / weights.value[..., None])[:, 0], (error + 8 * U32 * size)[:, 0])
+    args = {"o": o, "top": top, "total": total, "y": blank(y.value.shape, dtype)}
+    return Problem(args, {"y": y.rounded(dtype)})
+
+
+def attention_decode(rng: Rng, d: Dims, dtype: str, **more: str) -> Problem:
+    posed = attention(rng, d, dtype, **more)
+    args = {n if n != "o" else "y": a for n, a in posed.args.items()}
+    slack = 64 * U32 * np.abs(posed.expected["o"].value)
+    return Problem(args, {"y": Near(posed.expected["o"].value, posed.expected["o"].error + slack)})
+
+
 def _attended_rows(q: Array, k: Array, v: Array, position: Array, dtype: str, width: int) -> Near:
     """The same of rows that hold heads side by side, rounded."""
     rows, heads, shared = q.shape[0], q.shape[1] // width, q.shape[1] // k.shape[1]

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from inputs import Problem
 from reference_layers import (
     attention,
+    attention_decode,
     attention_input,
+    attention_parts,
     attention_step,
     decode_layer,
     flash_attention,
+    join_parts,
     lm_head,
     logits,
     mlp,
@@ -72,6 +75,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu,
         gemm, gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros,
         gemm_mx, gemm_nvfp4, slice_rows, gemv_sliced, gemv_quantized, splitk_bias, attention,
+        attention_parts, join_parts, attention_decode,
         lowrank, lowrank_mlp, quantize_rows,
         gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group, tilus_plain, tilus_rearrange,
         tilus_rearrange_words, tilus_pipelined, attention_input, mlp, xw, xuv, xuv_to_t,

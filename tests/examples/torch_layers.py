@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch_problems import Dims, TorchProblem, blank, normal, rounded
+from torch_problems import Dims, TorchProblem, attention, blank, normal, rounded
 
 
 def _attended(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, width: int = 64) -> Tensor:
@@ -38,6 +38,47 @@ def attention_step(d: Dims, dtype: str) -> TorchProblem:
     seen = torch.arange(d["L"], device="cuda")[None] <= last
     args = {"q": q, "k": k, "v": v, "last": last, "o": blank(q.shape, dtype)}
     return TorchProblem(args, {"o": _attended(q, k, v, seen)}, roundings=3)
+
+
+def attention_parts(d: Dims, dtype: str) -> TorchProblem:
+    """Of each part, as many blocks of 64 keys as another: sums, greatest scores, weights."""
+    given = attention(d, dtype).args
+    q, k, v, past, scale = (given[n] for n in ("q", "k", "v", "past", "scale"))
+    shared = d["HQ"] // d["HK"]
+    queries = q.double().transpose(1, 2)
+    keys, values = (x.double().repeat_interleave(shared, 2).transpose(1, 2) for x in (k, v))
+    scores = queries @ keys.transpose(2, 3) * (scale * 1.4426950408889634)
+    number = torch.arange(d["L"], device="cuda")
+    each = ((past + d["S"] + d["P"] - 1) // d["P"] + 63) // 64 * 64
+    position = past[:, None] + torch.arange(d["S"], device="cuda")
+    seen = (number <= position[..., None])[:, None]
+    made: dict[str, list[Tensor]] = {"o": [], "top": [], "total": []}
+    for p in range(d["P"]):
+        here = seen & ((number // each[:, None]) == p)[:, None, None]
+        own = scores.masked_fill(~here, -1e30 * scale * 1.4426950408889634)
+        top = own.amax(-1, keepdim=True)
+        weights = torch.where(here, torch.exp2(own - top), 0.0)
+        for name, x in (("o", weights @ values), ("top", top[..., 0]), ("total", weights.sum(-1))):
+            made[name].append(x.transpose(1, 2))
+    expected = {n: torch.stack(x, 1) for n, x in made.items()}
+    outputs = {n: blank(x.shape, "f32") for n, x in expected.items()}
+    inputs = {"q": q, "k": k, "v": v, "past": past, "scale": scale}
+    return TorchProblem({**inputs, **outputs}, expected, roundings=3)
+
+
+def join_parts(d: Dims, dtype: str) -> TorchProblem:
+    shape = (d["B"], d["P"], d["S"], d["HQ"])
+    o = normal((*shape, d["D"]), "f32")
+    top, total = normal(shape, "f32"), normal(shape, "f32").abs() + 1
+    share = torch.exp2(top.double() - top.double().amax(1, keepdim=True))
+    y = (o.double() * share[..., None]).sum(1) / (total.double() * share).sum(1)[..., None]
+    return TorchProblem({"o": o, "top": top, "total": total, "y": blank(y.shape, dtype)}, {"y": y})
+
+
+def attention_decode(d: Dims, dtype: str) -> TorchProblem:
+    posed = attention(d, dtype)
+    args = {"y" if n == "o" else n: x for n, x in posed.args.items()}
+    return TorchProblem(args, {"y": posed.expected["o"]}, posed.roundings)
 
 
 def _after_attention(d: Dims, o: Tensor, x: Tensor, dtype: str) -> TorchProblem:
@@ -88,5 +129,15 @@ def lm_head(d: Dims, dtype: str) -> TorchProblem:
 
 PROBLEMS: dict[str, Callable[[Dims, str], TorchProblem]] = {
     function.__name__: function
-    for function in (flash_attention, attention_step, output_ffn, decode_layer, logits, lm_head)
+    for function in (
+        attention_parts,
+        join_parts,
+        attention_decode,
+        flash_attention,
+        attention_step,
+        output_ffn,
+        decode_layer,
+        logits,
+        lm_head,
+    )
 }

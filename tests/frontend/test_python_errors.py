@@ -41,7 +41,7 @@ CONSTRUCTS = {
     "a = x @ x": "there is no `@`",
     "a @= x": "there is no `@`",
     "a = x in x": "there is no test by `in`",
-    "a = x is x": "there is no `is`",
+    "a = x is x": "`is` compares with None alone",
     "import os": "there is no `import` here",
     "from os import path": "there is no `import` here",
     "def inner(): pass": "there are no functions inside functions",

@@ -85,6 +85,15 @@ kernel k(x: f32[M], y: out f32[M]):
 """,
         {"x": ("f32", (13,)), "y": ("f32", (13,))},
     ),
+    "a part of a concatenation is rounded to tf32": (
+        "nki:trn2",
+        """
+kernel k(x: i8[5, 2], y: out i32[5, 3]):
+    v = concat([cast(x[:, :], tf32), full(tf32, [5, 1], 1.0)], 1)
+    y[:, :] = cast(v, i32)
+""",
+        {"x": ("i8", (5, 2)), "y": ("i32", (5, 3))},
+    ),
     "a loop sums products of 64 bits": (
         "aarch64:i8mm",
         """

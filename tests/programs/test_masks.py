@@ -218,3 +218,19 @@ def test_decorated_functions_have_both() -> None:
     with dslc.options():
         names["decorated"](x, 15, y)
     assert y.tolist() == [*range(-10, 0), *[0] * 5, *[-1] * 5]
+
+
+@pytest.mark.parametrize("dtype", ["u7", "i4", "u1", "u8", "f8e4m3"])
+@pytest.mark.parametrize("target", ["interp", "aarch64:bf16", "cpu"])
+def test_a_masked_load_of_codes_leaves_them_out(target: str, dtype: str) -> None:
+    """Packed as they are: the load of their bytes knows no mask of elements."""
+    source = f"""
+kernel k(x: {dtype}[M, 6], w: bool[M, 6], y: out {dtype}[M, 6]):
+    for m in parallel(range(0, M, 4)):
+        y[m : m + 4, :] = load(x[m : m + 4, :], where=w[m : m + 4, :])
+"""
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 2, (7, 6)).astype(np.int8 if dtype == "i4" else np.uint8)
+    w, y = rng.integers(0, 2, (7, 6)).astype(bool), np.ones_like(x)
+    call(target, source, {"x": x, "w": w, "y": y})
+    np.testing.assert_array_equal(y, np.where(w, x, 0))

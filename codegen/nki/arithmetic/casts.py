@@ -13,7 +13,7 @@ from dslc.codegen.nki.arithmetic.small_floats import decode
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import TileValue
+from dslc.codegen.nki.tile_values import TileValue, free_shape
 from dslc.compiler.dtypes import BOOL, F32, I32, TF32, DType, limits, rounds_twice
 from dslc.compiler.ir import instructions as ins
 
@@ -80,9 +80,10 @@ def _to_odd(e: Emission, x: TileValue) -> TileValue:
 def _to_tf32(e: Emission, made: TileValue, x: TileValue) -> None:
     """Rounded to 10 bits of mantissa by way of a tile of that type; tiles of tf32 are held as f32."""
     x = e.tensors(x) if x.constant is not None else x
+    extents = free_shape(made.place, made.shape)  # of a part of what is put together, too
     with e.filled(made) as at:
         name = e.out.name("rounded")
-        e.out.line(f"{name} = {e.tensor(name, at.rows, made.extents, 'nl.tfloat32')}")
+        e.out.line(f"{name} = {e.tensor(name, at.rows, extents, 'nl.tfloat32')}")
         e.call("tensor_copy", dst=name, src=e.text(x, at))
         e.call("tensor_copy", dst=e.text(made, at), src=name)
 

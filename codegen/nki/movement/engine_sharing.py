@@ -109,8 +109,11 @@ class Shares:
         assert stmt is not None
         cycles = 2 * max(_FEWEST, columns) * times * self.runs[stmt]
         mine, others = cycles / self.engines.vector, cycles / self.engines.gpsimd
-        # More than both need for their parts would keep what waits for it.
-        part = min(1.0, max(0.0, self.vector - self.gpsimd) / (mine + others))
+        # Who waits for the only such operation has it soonest where both are done together; of several
+        # an engine may take whole ones.
+        alone = self.shareable < 2 * mine
+        most = mine if alone else mine + others
+        part = min(most, max(0.0, self.vector - self.gpsimd)) / (mine + others)
         unit *= max(1, _UNIT // unit)
         moved = int(part * columns) // unit * unit
         if moved < columns // 8:

@@ -24,7 +24,7 @@ from dslc.compiler.passes.layouts.shared_operands import readable_in_place
 from dslc.compiler.passes.pipelining.prefetchable_loads import is_explicit
 from dslc.compiler.passes.pipelining.tma_copies import bulk_stores
 
-_TRIPS = 16  # of a loop whose count is not known
+TRIPS = 16  # of a loop whose count is not known
 _MOST = 1e6
 
 
@@ -149,9 +149,9 @@ def _trip_count(stmt: Stmt) -> float:
     match stmt:
         case ins.For(start=start, stop=stop, step=step):
             numbers = range_of(start, stop, step)
-            return _TRIPS if numbers is None else max(1, len(numbers))
+            return TRIPS if numbers is None else max(1, len(numbers))
         case ins.While():
-            return _TRIPS
+            return TRIPS
     return 1
 
 

@@ -47,8 +47,8 @@ class MaskedAccesses:
     """Lowers masks and ends.
 
     `ends`: the machine looks for the ends of slices as for those of tensors, which it cannot where
-    elements are packed. `masks`: it masks loads. `updates`: its turns run one after another, so that a
-    masked store may write what it has read.
+    elements are packed. `masks`: it masks loads of what is not packed. `updates`: its turns run one
+    after another, so that a masked store may write what it has read.
     """
 
     ends: bool = False
@@ -118,7 +118,8 @@ class _Lowering(Rewriter):
             if stmt.out.type.dtype.kind is not Kind.SCALE:
                 where = _inside(masks, stmt.region, stmt.out.type.shape, None, where, stmt.loc)
             stmt = replace(stmt, region=_without_ends(stmt.region), where=where)
-        if where is None or (self._machine.masks and not ended):
+        masked = self._machine.masks and not _may_be_packed(stmt.region.memory)
+        if where is None or (masked and not ended):
             yield stmt
             return
         read, fill = Value(stmt.out.type, stmt.out.name), Value(stmt.out.type, "fill")
@@ -141,6 +142,13 @@ class _Lowering(Rewriter):
         yield ins.Load(old, stmt.region, loc=stmt.loc)
         yield ins.Where(new, where, stmt.x, old, loc=stmt.loc)
         yield replace(stmt, x=new, where=None)
+
+
+def _may_be_packed(memory: Memory) -> bool:
+    """Whether its loads may become those of bytes, of which a mask of elements says nothing."""
+    if memory.dtype.kind is Kind.BOOL or memory.role is Role.BUFFER:
+        return False
+    return memory.dtype.bits < 8 or (memory.dtype.bits == 8 and memory.role is Role.IN)
 
 
 def _added(stmt: ins.AtomicAdd) -> Iterator[Stmt]:

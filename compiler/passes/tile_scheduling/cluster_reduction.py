@@ -1,4 +1,4 @@
-"""Sums over the blocks of a cluster. Serves products of 64 and 128 rows split in two: gain up to 9 %.
+"""Sums over the blocks of a cluster. Serves products of 64 and 128 rows split in two: gain 3 to 9 %.
 
 Blocks reach each other's shared memory. The gain is that on an H200 over the better of one part and of
 two in global memory; where one part fills the chip it is a loss (docs/performance/cuda_tried.md).

@@ -49,8 +49,8 @@ def cases() -> list[Case]:
     for group in (128, 32):
         found.append(Case("w4a8", (1, 4096, 4096), "u4", "memory", group))
         found += [Case("w4a8", (m, 4096, 4096), "u4", "cache", group) for m in (1, 4, 16, 64, 256)]
-    found += [Case("w4", (m, 4096, 4096), "u4", "cache", 128) for m in (1, 16)]
-    found += [Case("attention", (8, length, 64)) for length in (1024,)]
+    found += [Case("w4", (m, 4096, 4096), "u4", "cache", 128) for m in (1, 4, 16)]
+    found += [Case("attention", (8, length, 64)) for length in (1024, 4096)]
     for kind in ("softmax", "rmsnorm", "layernorm", "swiglu"):
         found.append(Case(kind, (4096, 4096), "f32", "memory"))
     return found

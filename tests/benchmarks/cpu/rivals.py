@@ -64,6 +64,25 @@ def _rows(
     return calls
 
 
+def _compiled(
+    make: Callable[[Any, Any, Any], Any],
+) -> Callable[[Case, int], Calls]:
+    """What inductor makes of an expression of x and g whose result goes to y."""
+
+    def calls(case: Case, threads: int) -> Calls:
+        torch = _torch(threads)
+        fused = torch.compile(lambda x, y, g: y.copy_(make(torch, x, g)))
+        return _rows(lambda t, x, y, g: lambda: fused(x, y, g))(case, threads)
+
+    return calls
+
+
+def bandwidth(threads: int) -> float:
+    """Bytes a second of torch's sum of 512 MiB."""
+    x = _torch(threads).ones(1 << 27)
+    return float(4 * x.numel() / seconds([x.sum]))
+
+
 def _nbits(level: int) -> Callable[[Case, int], Calls]:
     def calls(case: Case, threads: int) -> Calls:
         import onnxruntime as ort
@@ -113,16 +132,20 @@ _RIVALS: dict[str, dict[str, Callable[[Case, int], Calls]]] = {
     "attention": {"torch": _attention},
     "softmax": {
         "torch out=": _rows(lambda t, x, y, g: lambda: t.softmax(x, -1, out=y)),
+        "torch.compile": _compiled(lambda t, x, g: t.softmax(x, -1)),
         "copy": _rows(lambda t, x, y, g: lambda: y.copy_(x)),
     },
     "rmsnorm": {
         "torch": _rows(lambda t, x, y, g: lambda: t.nn.functional.rms_norm(x, g.shape, g)),
+        "torch.compile": _compiled(lambda t, x, g: t.nn.functional.rms_norm(x, g.shape, g)),
         "copy": _rows(lambda t, x, y, g: lambda: y.copy_(x)),
     },
     "layernorm": {
         "torch": _rows(lambda t, x, y, g: lambda: t.nn.functional.layer_norm(x, g.shape, g, g)),
+        "torch.compile": _compiled(lambda t, x, g: t.nn.functional.layer_norm(x, g.shape, g, g)),
     },
     "swiglu": {
         "torch": _rows(lambda t, x, y, g: lambda: t.mul(t.nn.functional.silu(x), x, out=y)),
+        "torch.compile": _compiled(lambda t, x, g: t.nn.functional.silu(x) * x),
     },
 }

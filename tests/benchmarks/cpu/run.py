@@ -63,12 +63,19 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = []
+    bandwidths: dict[int, float] = {}
     for threads in options.threads:
+        if options.rivals:
+            worker = Worker(options.rivals, "rivals", threads)
+            bandwidths[threads] = worker.ask(bandwidth=True)["bandwidth"]
+            worker.close()
+            print(f"{threads} read {bandwidths[threads] / 1e9:.1f} GB/s", flush=True)
         for row in measured(options, threads):
             print(line(row), flush=True)
             rows.append(row)
     if options.json:
         about = {"date": time.strftime("%Y-%m-%d"), "machine": machine(), "rows": rows}
+        about["read"] = bandwidths
         options.json.write_text(json.dumps(about, indent=1) + "\n")
 
 

@@ -14,6 +14,8 @@ from cases import Case  # noqa: E402
 
 
 def answer(side: str, threads: int, request: dict[str, Any]) -> dict[str, Any]:
+    if request.get("bandwidth"):
+        return {"bandwidth": importlib.import_module("rivals").bandwidth(threads)}
     case = Case(**{**request["case"], "sizes": tuple(request["case"]["sizes"])})
     if side == "rivals":
         found: dict[str, Any] = importlib.import_module("rivals").measure(case, threads)

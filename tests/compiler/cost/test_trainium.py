@@ -8,7 +8,7 @@ import dslc
 import pytest
 from dslc.compiler.cost.trainium import Busy, busy
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.passes.pass_lists.trainium import nki_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
@@ -20,8 +20,14 @@ TABLE4 = {"M": 4096, "K": 7168, "R": 4096, "N": 18432}
 def modelled(kernel: str, target: str, sizes: dict[str, int], **config: int) -> Busy:
     origin = dslc.compile(EXAMPLES / "neuronmm.tile", target, cache=False)[kernel].origin
     program = origin.elaborated(sizes, config, sizes.get).program  # type: ignore[attr-defined]
+    return of_blocks(program, target)
+
+
+def of_blocks(program: TileProgram, target: str) -> Busy:
+    """The model of a program with the blocks that it says: turns are not joined."""
     found = find_target(target)
-    lowered = run_passes(program, nki_passes(found))
+    passes = [p for p in nki_passes(found) if p.name != "join-turns"]
+    lowered = run_passes(program, passes)
     assert isinstance(lowered, Kernel)
     return busy(lowered, found)
 
@@ -90,3 +96,22 @@ def test_a_first_turn_that_loads_for_all_is_counted() -> None:
     thin = modelled("xw", "nki:trn1", sizes, BM=128, BN=2048, BK=1024)
     wide = modelled("xw", "nki:trn1", sizes, BM=1024, BN=512, BK=512)
     assert thin.filling > wide.filling + 10_000
+
+
+def test_a_loop_of_unknown_length_runs_more_often_with_smaller_blocks() -> None:
+    source = """
+kernel total(x: f16[M, K], w: f16[K, N], last: i32[1], y: out f32[M, N]):
+    tune B = 32 | 128
+    for m, n in parallel(range(0, M, 128), range(0, N, 128)):
+        end = last[0]
+        s = zeros(f32, [128, 128])
+        for k in range(0, end, B):
+            s += dot(x[m : m + 128, k : k + B], w[k : k + B, n : n + 128])
+        y[m : m + 128, n : n + 128] = s
+"""
+    origin = dslc.compile(source=source, target="nki:trn2", cache=False)["total"].origin
+    sizes = {"M": 256, "N": 256, "K": 1024}
+    programs = [origin.elaborated(sizes, {"B": b}, sizes.get).program for b in (32, 128)]  # type: ignore[attr-defined]
+    short, long = (of_blocks(p, "nki:trn2") for p in programs)
+    assert short.operations == long.operations
+    assert short.queue > 3 * long.queue
