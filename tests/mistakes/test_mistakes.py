@@ -11,10 +11,13 @@ from dslc.compiler.diagnostics import Diagnostic
 from dslc.language_server.checking import Checker
 from dslc.language_server.document import Document
 
+from mistakes.others import OTHERS
 from mistakes.sources import MISTAKES, RIGHT
 
 pytestmark = pytest.mark.parametrize(
-    "mistake", MISTAKES, ids=[name.replace(" ", "-") for name, *_ in MISTAKES]
+    "mistake",
+    [*MISTAKES, *OTHERS],
+    ids=[name.replace(" ", "-") for name, *_ in (*MISTAKES, *OTHERS)],
 )
 Mistake = tuple[str, str, str, str, int, str]
 
