@@ -51,7 +51,7 @@ module.exports = grammar({
       field("operator", choice("+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=")),
       field("right", alias($._expressions, $.expressions))),
     const: ($) => seq("const", field("name", $.identifier), "=", field("value", $.expression)),
-    tune: ($) => seq("tune", field("name", $.identifier), "=", field("choices", $.expression)),
+    tune: ($) => seq("tune", field("name", $.identifier), optional(seq("=", field("choices", $.expression)))),
     require: ($) => seq("require", $.expression),
     assert: ($) => seq("assert", $.expression, optional(seq(",", $.expression))),
     return: ($) => seq("return", alias($._expressions, $.expressions)),

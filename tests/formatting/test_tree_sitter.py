@@ -117,6 +117,12 @@ def test_what_is_wrong_is_an_error(language: Any, text: str) -> None:
     assert parsed(language, text).has_error
 
 
+def test_a_tune_may_leave_its_values_open(language: Any) -> None:
+    root = parsed(language, "kernel k(x: f32[N]):\n    tune BN\n    tune BM = 1 | 2\n    pass\n")
+    assert not root.has_error
+    assert [n.type for n in nodes(root)].count("tune") == 2
+
+
 def test_lines_and_blocks(language: Any) -> None:
     text = (
         "kernel k(x: f32[N]):\n    for i in parallel(range(N)):\n        a = x[\n  i\n        ]\n"
