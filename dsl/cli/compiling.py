@@ -155,8 +155,9 @@ executor_option = click.option(
 
 
 def own_kernels(library: Library, file: Path) -> list[Kernel]:
-    """The kernels and programs that the file defines, without those that it imports."""
-    return [k for k in library.values() if k.loc is not None and k.loc.file == str(file)]
+    """The kernels and programs that the file defines; those that it imports where it defines none."""
+    own = [k for k in library.values() if k.loc is not None and k.loc.file == str(file)]
+    return own or list(library.values())
 
 
 def pick_kernel(library: Library, name: str | None, file: Path) -> Kernel:

@@ -207,3 +207,12 @@ def test_completion_knows_commands() -> None:
 def test_completion_scripts(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", shell]) == 0
     assert "_DSLC_COMPLETE" in capsys.readouterr().out
+
+
+def test_kernels_that_a_file_imports_are_its_own_where_it_defines_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.tile"
+    file.write_text("from std.softmax import softmax_rows\n")
+    assert run(["inspect", str(file), "-t", "interp", "--dim", "M=8", "--dim", "N=8"]) == 0
+    assert "softmax_rows(x: " in capsys.readouterr().out
