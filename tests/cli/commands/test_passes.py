@@ -23,7 +23,7 @@ def test_without_a_target_all_are_listed(capsys: pytest.CaptureFixture[str]) -> 
     heads = [line for line in out.splitlines() if line.endswith(":")]
     named = [t for line in heads for t in line.removesuffix(":").split(", ")]
     assert sorted(named) == sorted(TARGETS)
-    assert "\n  unthread, simplify, dynamic-starts," in out
+    assert "\n  unthread, masked-accesses, simplify, dynamic-starts," in out
 
 
 def test_the_long_form_shows_the_ir_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
