@@ -59,6 +59,10 @@ class Plan:
             if x is not None and layout is not None:
                 yield x, layout
 
+    def leaves(self, dot: ins.Dot, tile: Value | None) -> bool:
+        """Whether the unit takes a tile from elsewhere than registers."""
+        return all(x is not tile for x, _ in self.operands(dot))
+
     @property
     def is_swapped(self) -> bool:
         """Whether the program's a goes in as the instruction's b."""

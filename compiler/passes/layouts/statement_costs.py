@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd, prod
 from typing import TypeAlias
 
@@ -57,7 +58,11 @@ class Prices:
         self.plans: dict[Site, list[Plan]] = {}
         self.touching: dict[Region, list[Site]] = {r: [] for r in regions.all}
         self.touched: dict[Site, tuple[Region, ...]] = {}
-        self.turned = _turned_in_place(regions)
+        for site in regions.sites:
+            if isinstance(site.stmt, ins.Dot):
+                ways = _ways(site, target, threads, regions)
+                self.plans[site] = [p.over(self.intern) for p in ways]
+        self.turned = _turned_in_place(regions, self.plans)
         for site in regions.sites:
             tiles = [v for v in (*results(site.stmt), *operands(site.stmt)) if isinstance(v, Value)]
             tiles += [dot.out for _, dot in self.turned.get(site.stmt, ())]
@@ -65,9 +70,6 @@ class Prices:
             self.touched[site] = tuple(found)
             for region in found:
                 self.touching[region].append(site)
-            if isinstance(site.stmt, ins.Dot):
-                ways = _ways(site, target, threads, regions)
-                self.plans[site] = [p.over(self.intern) for p in ways]
         in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
         self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
 
@@ -167,8 +169,7 @@ class Prices:
             return False
         tile = shaping(stmt)
         return all(
-            (plan := self.plan(site, layouts)) is not None
-            and all(x is not tile for x, _ in plan.operands(dot))
+            (plan := self.plan(site, layouts)) is not None and plan.leaves(dot, tile)
             for site, dot in self.turned[stmt]
         )
 
@@ -324,8 +325,14 @@ def _ways(site: Site, target: Target, threads: int, regions: Regions) -> list[Pl
     return ways
 
 
-def _turned_in_place(regions: Regions) -> dict[Stmt, list[tuple[Site, ins.Dot]]]:
-    """The products that alone read what is turned and may stay in shared memory, by what turns it."""
+def _turned_in_place(
+    regions: Regions, plans: Mapping[Site, list[Plan]]
+) -> dict[Stmt, list[tuple[Site, ins.Dot]]]:
+    """The products that alone read what is turned, and may in shared memory, by what turns it.
+
+    What the turning costs hangs on how their results lie, so these are its neighbours. Where no unit
+    reads shared memory they are not: a tile would get its layout before its transpose has one.
+    """
     readers: dict[Value, list[Site]] = {}
     for site in regions.sites:
         for x in operands(site.stmt):
@@ -336,7 +343,9 @@ def _turned_in_place(regions: Regions) -> dict[Stmt, list[tuple[Site, ins.Dot]]]
         if isinstance(stmt, ins.Transpose) and stmt.out in regions.in_place:
             own = readers.get(stmt.out, [])
             dots = [(s, s.stmt) for s in own if isinstance(s.stmt, ins.Dot)]
-            if len(dots) == len(own):
+            if len(dots) == len(own) and all(
+                any(p.leaves(dot, stmt.out) for p in plans[s]) for s, dot in dots
+            ):
                 turned[stmt] = dots
     return turned
 

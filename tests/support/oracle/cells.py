@@ -25,7 +25,9 @@ def operations(dtype: str) -> dict[str, Callable[[Expr, Expr], Expr]]:
     found |= {op: _binary(op) for op in ("maximum", "minimum")}
     found |= {op: _unary(op) for op in ("neg", "abs")}
     found |= {op: _reduction(op) for op in ("max", "min", "argmax", "argmin", "sum")}
-    found["cumsum"] = lambda x, y: Expr("cumsum", x.dtype, x.shape, (_small(x),), (1,))
+    found |= {op: _running(op) for op in ("cumsum", "cumprod", "cummax", "cummin")}
+    found["prod"] = lambda x, y: Expr("prod", x.dtype, (x.shape[0], 1), (_few(x),), (1, True))
+    found |= _sorting()
     found["where"] = lambda x, y: _where(Expr("<", "bool", x.shape, (x, y)), x, y)
     found["clamp"] = lambda x, y: Expr("clamp", x.dtype, x.shape, (x, *_ends(x.dtype)))
     if d.is_integer:
@@ -90,6 +92,31 @@ def _reduction(op: str) -> Callable[[Expr, Expr], Expr]:
     return lambda x, y: Expr(
         op, dtype or x.dtype, (x.shape[0], 1), (_small(x) if op == "sum" else x,), (1, True)
     )
+
+
+def _few(x: Expr) -> Expr:
+    """Whole numbers from -2 to 2, of floats: products of eight are exact in every dtype."""
+    if not DTYPES[x.dtype].is_float:
+        return x
+    ends = (number(-2.0, x.dtype), number(2.0, x.dtype))
+    return Expr("clamp", x.dtype, x.shape, (_small(x), *ends))
+
+
+def _running(op: str) -> Callable[[Expr, Expr], Expr]:
+    of = {"cumsum": _small, "cumprod": _few}.get(op, lambda x: x)
+    return lambda x, y: Expr(op, x.dtype, x.shape, (of(x),), (1,))
+
+
+def _sorting() -> dict[str, Callable[[Expr, Expr], Expr]]:
+    """Rising and falling, and the three greatest with their places."""
+    return {
+        "sort": lambda x, y: Expr("sort", x.dtype, x.shape, (x,), (1, False)),
+        "sort falling": lambda x, y: Expr("sort", x.dtype, x.shape, (x,), (1, True)),
+        "argsort": lambda x, y: Expr("argsort", "i32", x.shape, (x,), (1, False)),
+        "argsort falling": lambda x, y: Expr("argsort", "i32", x.shape, (x,), (1, True)),
+        "topk": lambda x, y: Expr("topk", x.dtype, (x.shape[0], 3), (x,), (3, 1, 0)),
+        "topk places": lambda x, y: Expr("topk", "i32", (x.shape[0], 3), (x,), (3, 1, 1)),
+    }
 
 
 def _where(condition: Expr, x: Expr, y: Expr) -> Expr:

@@ -268,10 +268,18 @@ def _value(e: Expr, s: State) -> Array:
             return cast(args[0], dtype(e.args[0].dtype), d, e.data[0])
         case "where" | "select":
             return np.where(*args)
-        case "sum" | "max" | "min" | "any" | "all" | "argmax" | "argmin" if e.data:
+        case "sum" | "prod" | "max" | "min" | "any" | "all" | "argmax" | "argmin" if e.data:
             return operations.reduce(e.op, args[0], *e.data, dtype(e.args[0].dtype))
-        case "cumsum":
-            return operations.cumsum(args[0], e.data[0], d)
+        case "cumsum" | "cumprod" | "cummax" | "cummin":
+            return operations.running(e.op, args[0], e.data[0], d)
+        case "sort" | "argsort":
+            order = operations.order(args[0], *e.data)
+            found = np.take_along_axis(args[0], order, e.data[0])
+            return order.astype(object) if e.op == "argsort" else found
+        case "topk":
+            count, axis, which = e.data
+            order = np.take(operations.order(args[0], axis, True), range(count), axis)
+            return order.astype(object) if which else np.take_along_axis(args[0], order, axis)
         case "dot":
             return operations.dot(args[0], args[1], e.data[0], d)
         case "transpose":

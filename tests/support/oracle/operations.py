@@ -103,17 +103,40 @@ def reduce(op: str, x: Array, axis: int | None, keep: bool, d: DType) -> Array:
         case "max" | "min":
             return np.asarray(getattr(np, op)(x, axis, keepdims=keep))
     if d.is_integer:
-        return wrapped(np.asarray(np.add.reduce(x, axis, keepdims=keep), object), d)
+        by = np.multiply if op == "prod" else np.add
+        return wrapped(np.asarray(by.reduce(x, axis, keepdims=keep), object), d)
+    if op == "prod":
+        _check_products(x, axis, d)
+        return np.asarray(np.prod(x, axis, keepdims=keep))
     _check_exact(np.sum(np.abs(x), axis), _grain(x), d)
     return np.asarray(np.sum(x, axis, keepdims=keep))
 
 
-def cumsum(x: Array, axis: int, d: DType) -> Array:
-    """Inclusive running sums."""
+def _check_products(x: Array, axis: int, d: DType) -> None:
+    """Products of whole numbers of few bits are equal in any order."""
+    most = float(np.max(np.prod(np.where(np.isnan(x), 1, np.maximum(np.abs(x), 1)), axis)))
+    if most > 2.0 ** (d.mantissa + 1) or np.any(x % 1 != 0, where=~np.isnan(x)):
+        raise Unspecified("a product that rounds")
+
+
+def running(op: str, x: Array, axis: int, d: DType) -> Array:
+    """Inclusive running sums, products and extremes."""
+    by = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}[op]
     if d.is_integer:
-        return wrapped(np.add.accumulate(x, axis), d)
-    _check_exact(np.sum(np.abs(x), axis), _grain(x), d)
-    return np.cumsum(x, axis)
+        return wrapped(by.accumulate(x, axis), d)
+    if op == "cumsum":
+        _check_exact(np.sum(np.abs(x), axis), _grain(x), d)
+    if op == "cumprod":
+        _check_products(x, axis, d)
+    return np.asarray(by.accumulate(x, axis))
+
+
+def order(x: Array, axis: int, descending: bool) -> Array:
+    """Where the elements of an axis stand in order, NaN above all, equal ones as they stand."""
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    back = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(back, axis)
 
 
 def dot(x: Array, y: Array, transposed: str, d: DType) -> Array:

@@ -134,6 +134,9 @@ def text(e: Expr) -> str:
             return f"gather({e.data[0]}[{subscripts(e.data[1])}], {args[0]}, {e.data[2]})"
         case op if op in INFIX:
             return f"({args[0]} {op} {args[1]})"
+        case "topk":
+            count, axis, which = e.data
+            return f"topk({args[0]}, {count}, {axis})[{which}]"
     return f"{e.op}({', '.join(_function(e, args))})"
 
 
@@ -153,9 +156,12 @@ def _function(e: Expr, args: list[str]) -> list[str]:
             return [*args, *map(str, e.data)]
         case "concat":
             return [f"[{', '.join(args)}]", str(e.data[0])]
-        case "cumsum":
+        case "cumsum" | "cumprod" | "cummax" | "cummin":
             return [*args, str(e.data[0])]
-        case "sum" | "max" | "min" | "argmax" | "argmin" | "any" | "all" if e.data:
+        case "sort" | "argsort":
+            axis, falls = e.data
+            return [*args, str(axis), *(["descending=True"] if falls else [])]
+        case "sum" | "prod" | "max" | "min" | "argmax" | "argmin" | "any" | "all" if e.data:
             axis, keep = e.data
             tail = ["keepdims=True"] if keep else []
             return [*args, *([] if axis is None else [str(axis)]), *tail]

@@ -3,7 +3,8 @@
 An expression is its operation, its operands and what else the operation needs (`data`):
 
     number (value,)   variable (name,)   affine (Affine,)      load (tensor, subscripts, other)
-    cast (saturate,)  sum ... (axis, keepdims)   cumsum (axis,)   dot (transposed,)
+    cast (saturate,)  sum ... (axis, keepdims)   cumsum ... (axis,)   dot (transposed,)
+    sort, argsort (axis, descending)             topk (count, axis, 0 for values or 1 for places)
     transpose (axes,) repeat (count, axis)       concat (axis,)   part (subscripts,)
     gather (tensor, subscripts, axis)            full, zeros, arange, reshape, broadcast ()
 
