@@ -9,9 +9,8 @@ times of lines do not add up to that of the launch, which `predict` gives.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
@@ -31,6 +30,7 @@ from dslc.compiler.ir.workload import (
     Workload,
     count_instruction,
     range_of,
+    spread,
     tensor_bytes,
     value_of,
 )
@@ -39,7 +39,6 @@ from dslc.compiler.targets.rates import CoreRates, Rates
 
 Line: TypeAlias = tuple[str, int]
 _TURNS = 12  # of the grid that are looked at
-_STEPS = (0.6180339887498949, 0.4142135623730951, 0.7320508075688772)  # of axes, irrational
 _ITERATIONS = 4  # of a loop whose body differs from iteration to iteration
 
 
@@ -96,7 +95,7 @@ def _add(
     axes = [range_of(a.start, a.stop, a.step, known) or range(1) for a in kernel.grid]
     turns = prod(len(a) for a in axes)
     counts: defaultdict[ins.Stmt, float] = defaultdict(float)
-    points = list(_spread(axes, _TURNS))
+    points = list(spread(axes, _TURNS))
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
         _count(kernel.body, known | turn, turns / len(points), counts)
@@ -140,7 +139,7 @@ def _count(body: Body, known: Known, times: float, counts: dict[ins.Stmt, float]
                 if every is None:
                     every = range(1)
                 varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in stmt.body)
-                points = [at for (at,) in _spread([every], _ITERATIONS if varies else 1)]
+                points = [at for (at,) in spread([every], _ITERATIONS if varies else 1)]
                 for at in points:
                     here = known | {stmt.var: Const(at, INDEX)}
                     _count(stmt.body, here, times * len(every) / len(points), counts)
@@ -156,21 +155,6 @@ def _count(body: Body, known: Known, times: float, counts: dict[ins.Stmt, float]
                 _count(stmt.body, known, times, counts)
             case _:
                 counts[stmt] += times
-
-
-def _spread(axes: Sequence[range], most: int) -> Iterator[tuple[int, ...]]:
-    """All points of the axes where they are few, else so many that are spread evenly over each axis.
-
-    Each axis has an irrational step of its own, so that no length is in step with them.
-    """
-    if prod(map(len, axes)) <= most:
-        yield from itertools.product(*axes)
-        return
-    for i in range(most):
-        yield tuple(
-            axis[int(len(axis) * ((i + 0.5) * step % 1))]
-            for axis, step in zip(axes, itertools.cycle(_STEPS), strict=False)
-        )
 
 
 Timed: TypeAlias = Callable[[ins.Stmt, float], Iterator[tuple[str, float]]]

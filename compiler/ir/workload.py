@@ -23,6 +23,7 @@ from dslc.compiler.ir.traverse import reads, regions, walk, writes
 from dslc.compiler.ir.values import Memory, Region, Role, Value
 
 _SAMPLES = 32
+_STEPS = (0.6180339887498949, 0.4142135623730951, 0.7320508075688772)  # of axes, irrational
 _ELEMENTWISE = (ins.Unary, ins.Binary, ins.Where, ins.Cast)
 
 
@@ -60,7 +61,7 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
     axes = [range_of(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
     total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
     total.exact = None not in axes
-    sample = list(sampled([range(1) if a is None else a for a in axes]))
+    sample = list(spread([range(1) if a is None else a for a in axes], _SAMPLES))
     if not _follows({axis.var for axis in kernel.grid}, kernel.body):
         sample = sample[:1]  # the same work in every turn
     for point in sample:
@@ -105,6 +106,24 @@ def sampled(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
             rest, at = divmod(rest, len(axis))
             point.append(axis[at])
         yield tuple(reversed(point))
+
+
+def spread(axes: Sequence[range], most: int) -> Iterator[tuple[int, ...]]:
+    """All points of the axes where they are few, else so many that are spread evenly over each axis.
+
+    The longest axis has equal steps, each other one an irrational step of its own (a lattice of
+    Kronecker's): no length of an axis is in step with them, as rows of turns would be.
+    """
+    if math.prod(map(len, axes)) <= most:
+        yield from itertools.product(*axes)
+        return
+    longest = max(range(len(axes)), key=lambda k: len(axes[k]))
+    steps = dict(
+        zip((k for k in range(len(axes)) if k != longest), itertools.cycle(_STEPS), strict=False)
+    )
+    for i in range(most):
+        places = [(i + 0.5) * steps.get(k, 1 / most) % 1 for k in range(len(axes))]
+        yield tuple(axis[int(len(axis) * at)] for axis, at in zip(axes, places, strict=True))
 
 
 def value_of(expr: Expr, known: Mapping[Var, Expr]) -> int | None:

@@ -80,6 +80,20 @@ def test_a_large_triangle_is_sampled_closely() -> None:
     assert work.stored["y"] == pytest.approx(blocks * 32)
 
 
+@pytest.mark.parametrize(("heads", "rows"), [(64, 32), (2, 1000), (128, 128), (32, 64)])
+def test_rows_of_turns_are_not_in_step_with_the_samples(heads: int, rows: int) -> None:
+    source = """
+kernel triangles(x: f32[H, N], y: out f32[H, N]):
+    for h, n in parallel(range(0, H, 1), range(0, N, 8)):
+        acc = zeros(f32, [8])
+        for k in range(0, n + 8, 8):
+            acc = acc + x[h, k : k + 8]
+        y[h, n : n + 8] = acc
+"""
+    work = workload(kernel_of(source), {"H": heads, "N": 8 * rows})
+    assert work.loaded["x"] == pytest.approx(heads * rows * (rows + 1) / 2 * 32, rel=0.05)
+
+
 def test_a_loop_within_a_loop_follows_its_outer_variable() -> None:
     source = """
 kernel nested(x: f32[N], y: out f32[8]):
