@@ -103,7 +103,8 @@ class JoinTurns:
         """
         room = usable(engines_of(self.target)) // (2 if beside else 1)
         made = [v for s in walk(kernel.body) for v in results(s) if isinstance(v, Value)]
-        if sum(_least_bytes(v) for v in made) <= room:
+        products = any(isinstance(s, ins.Dot) for s in walk(kernel.body))  # lie as they want
+        if not products and sum(_least_bytes(v) for v in made) <= room:
             return True
         return sbuf_peak(self.place(kernel)).bytes <= room
 
