@@ -116,6 +116,17 @@ kernel k(x: i7[8, 1], n: i32, y: out u8[8, 1]):
 """,
         {"x": ("i7", (8, 1)), "n": ("i32", ()), "y": ("u8", (8, 1))},
     ),
+    "what changes nothing is the tile itself": (
+        "aie:npu2",
+        """
+kernel k(y: out bf16[M]):
+    v = full(bool, [1], True)
+    for q in range(2, -1, -1):
+        v = repeat(v, 1, 0)
+    y[0 : 1] = cast(v, bf16)
+""",
+        {"y": ("bf16", (1,))},
+    ),
 }
 
 

@@ -73,6 +73,8 @@ def repeat(c: Context, x: Argument, n: Argument, axis: Argument) -> Item:
     if times < 1:
         fail("DSL0204", f"n is at least 1, not {times}", n.loc)
     at = axis_in(axis, tile.type.rank)
+    if times == 1:
+        return tile
     shape = list(tile.type.shape)
     shape[at] *= times
     out = c.emit.value(tile.type.dtype, tuple(shape))
@@ -109,6 +111,8 @@ def concat(c: Context, xs: Argument, axis: Argument) -> Item:
                 xs.loc,
             )
         total += tile.type.shape[at]
+    if len(tiles) == 1:
+        return tiles[0]
     shape = (*first.shape[:at], total, *first.shape[at + 1 :])
     out = c.emit.value(first.dtype, shape)
     c.emit.emit(ins.Concat(out, tuple(tiles), at, loc=c.emit.loc))
