@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections import Counter
 from importlib.machinery import PathFinder
@@ -109,3 +110,13 @@ def test_no_folder_on_the_path_hides_a_module_of_another() -> None:
         assert seen.setdefault(path.stem, path) == path
         hidden = PathFinder.find_spec(path.stem, foreign)
         assert hidden is None or hidden.origin is None, path
+
+
+def test_nothing_that_was_built_is_among_the_sources() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("a tree without its history does not say what belongs to it")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    built = (".cubin", ".so", ".o", ".a", ".whl", ".pyc", ".npz", ".safetensors")
+    assert [p for p in listed if p.endswith(built) or ".dslc/" in p] == []
