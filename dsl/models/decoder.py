@@ -120,9 +120,9 @@ class Decoder:
 
     def _bind(self, step: Step) -> Call:
         assert self._kernels is not None
-        made = self._kernels.specialized(step)
-        arguments = tuple(self._tensors[step.tensors[p.name]].argument for p in made.parameters)
-        return lambda: made(*arguments)
+        kernel = self._kernels.specialized(step)
+        arguments = tuple(self._tensors[step.tensors[p.name]].argument for p in kernel.parameters)
+        return lambda: kernel(*arguments)
 
 
 def _run(calls: Sequence[Call], stream: object) -> None:

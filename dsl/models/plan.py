@@ -89,10 +89,10 @@ class Plan:
         self.shapes["ids:1"] = (1,), "i32"
         self.shapes["values:1"] = (1, runs), "f32"
         self.shapes["at:1"] = (1, runs), "i32"
-        found = {"values": "values:1", "at": "at:1"}
-        tensors = {"logits": "logits:1", **found}
+        outputs = {"values": "values:1", "at": "at:1"}
+        tensors = {"logits": "logits:1", **outputs}
         yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
-        tensors = {**found, "token": "ids:1", "start": "start"}
+        tensors = {**outputs, "token": "ids:1", "start": "start"}
         yield self._step("next_token", tensors, {}, M=1, P=runs)
 
     def _attention(self, number: int, rows: int, x: str) -> Iterator[Step]:
@@ -195,10 +195,10 @@ class Plan:
         chosen, share = f"chosen:{rows}", f"share:{rows}"
         self.shapes[chosen] = (rows, e.chosen), "i32"
         self.shapes[share] = (rows, e.chosen), "f32"
-        found = {"chosen": chosen, "share": share}
+        routing = {"chosen": chosen, "share": share}
         dims = {"M": rows, "EX": e.count, "TOP": e.chosen}
         own: Constants = {"T": self.dtype, "NORMED": int(e.normed)}
-        yield Step("route", {"logits": scores, **found}, dims, own)
+        yield Step("route", {"logits": scores, **routing}, dims, own)
         inside = rows * e.chosen
         both = self._activation("experts_in", inside, 2 * e.inner)
         dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": c.hidden}
@@ -211,7 +211,7 @@ class Plan:
         yield Step(c.gate, {"gate": both, "up": both, "y": inner}, dims, own)
         dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": e.inner}
         dims |= {"EK": e.count * e.inner, "N": c.hidden}
-        tensors = {"a": inner, **found, "w": f"{number}.experts_out/w", "c": x}
+        tensors = {"a": inner, **routing, "w": f"{number}.experts_out/w", "c": x}
         yield Step("experts_out", tensors, dims, {"T": self.dtype})
 
     def _projections(

@@ -90,7 +90,7 @@ def command(
     tokenizer = None if prompt is None else _tokenizer(model)
     start = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
     with shown_progress("loading") as progress:
-        made = open_model(
+        opened = open_model(
             model,
             target,
             dtype=dtype or "",
@@ -102,11 +102,11 @@ def command(
     begin = time.perf_counter()
     try:
         if tokenizer is None:
-            _print_ids(made, start, count, sampling)
+            _print_ids(opened, start, count, sampling)
         else:
-            _print_text(made, tokenizer, start, count, sampling)
+            _print_text(opened, tokenizer, start, count, sampling)
     finally:
-        _report(made, time.perf_counter() - begin)
+        _report(opened, time.perf_counter() - begin)
 
 
 def _tokenizer(model: Path) -> Any:
