@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import json
 import sysconfig
 import time
@@ -101,8 +102,12 @@ class Language(nn.Module):
         return functional.linear(self.norm(x), self.embedding.weight)
 
 
-def train(model: Language, data: torch.Tensor, steps: int, batch: int) -> None:
-    """AdamW with a cosine; in bf16 where products are."""
+def train(model: Language, data: torch.Tensor, unseen: torch.Tensor, steps: int, batch: int) -> int:
+    """AdamW with a cosine, in bf16 where products are; the step whose weights read `unseen` best.
+
+    The text is short: a model that has read it too often knows it by heart.
+    """
+    best, best_step, kept = float("inf"), 0, model.state_dict()
     groups = [
         {"params": [p for p in model.parameters() if p.ndim == 2], "weight_decay": 0.1},
         {"params": [p for p in model.parameters() if p.ndim != 2], "weight_decay": 0.0},
@@ -125,8 +130,14 @@ def train(model: Language, data: torch.Tensor, steps: int, batch: int) -> None:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
-        if step % 500 == 0:
-            print(f"step {step:5} loss {loss.item():.3f}", flush=True)
+        if step % 100 == 99 or step == steps - 1:
+            found = perplexity(model, unseen)
+            print(f"step {step + 1:5} loss {loss.item():.3f} perplexity {found:.3f}", flush=True)
+            if found < best:
+                kept = {name: value.clone() for name, value in model.state_dict().items()}
+                best, best_step = found, step + 1
+    model.load_state_dict(kept)
+    return best_step
 
 
 @torch.no_grad()
@@ -150,21 +161,31 @@ def changed(model: Language, given: torch.Tensor, change: Change, parts: tuple[s
     """`change(w [K, N], inputs [rows, K])` for each product, layer by layer, as texts go through."""
     x = model.embedding(given[:, :-1].long())
     for block in model.blocks:
-        taken: dict[str, np.ndarray] = {}
-        hooks = [
-            getattr(block, p).register_forward_pre_hook(
-                lambda _, a, p=p: taken.__setitem__(p, a[0].flatten(0, 1).cpu().numpy())
-            )
-            for p in parts
-        ]
-        block(x, model.cos, model.sin)
-        for hook in hooks:
-            hook.remove()
+        taken = _inputs(block, parts, functools.partial(block, x, model.cos, model.sin))
         for part in parts:
             weight = getattr(block, part).weight
             w = np.ascontiguousarray(weight.T.float().cpu().numpy())
             weight.copy_(torch.from_numpy(change(w, taken[part]).T.astype(np.float32)))
         x = block(x, model.cos, model.sin)
+
+
+def _inputs(
+    block: nn.Module, parts: tuple[str, ...], run: Callable[[], object]
+) -> dict[str, np.ndarray]:
+    """What each part of a block takes while it runs, [rows, K]."""
+    taken: dict[str, np.ndarray] = {}
+
+    def note(part: str, given: tuple[torch.Tensor, ...]) -> None:
+        taken[part] = given[0].flatten(0, 1).cpu().numpy()
+
+    hooks = [
+        getattr(block, part).register_forward_pre_hook(lambda _, a, p=part: note(p, a))
+        for part in parts
+    ]
+    run()
+    for hook in hooks:
+        hook.remove()
+    return taken
 
 
 ALL = ("qkv", "o", "gate_up", "down")
@@ -215,20 +236,25 @@ def ways() -> Iterator[tuple[dict[str, Any], Change, tuple[str, ...]]]:
             yield {"ratio": ratio, "way": way}, factors, ("gate_up", "down")
 
 
+def _rows(text: torch.Tensor) -> torch.Tensor:
+    count = len(text) // (LENGTH + 1)
+    return text[: count * (LENGTH + 1)].view(count, LENGTH + 1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     text = torch.from_numpy(np.frombuffer(corpus(), np.uint8).copy()).to(device)
-    cut = len(text) * 9 // 10
-    held = text[cut:][: (len(text) - cut) // (LENGTH + 1) * (LENGTH + 1)].view(-1, LENGTH + 1)
+    chosen, tested = len(text) * 17 // 20, len(text) * 18 // 20  # to stop by, and to report
+    unseen, held = _rows(text[chosen:tested]), _rows(text[tested:])
     model = Language().to(device)
     begin = time.perf_counter()
-    train(model, text[:cut], options.steps, options.batch)
+    best = train(model, text[:chosen], unseen, options.steps, options.batch)
     seconds = time.perf_counter() - begin
     model.float()
     kept = {name: value.clone() for name, value in model.state_dict().items()}
@@ -238,7 +264,7 @@ def main() -> None:
         "bytes": len(text),
         "held_out": held.numel(),
         "weights": sum(p.numel() for p in model.parameters()),
-        "steps": options.steps,
+        "steps": best,
         "train_s": seconds,
         "perplexity": base,
         "perplexity_of_training_text": perplexity(model, given),
