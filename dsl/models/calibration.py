@@ -1,6 +1,6 @@
 """Weights rounded so that the results of their products change least, by texts that go through them.
 
-Layer by layer, as GPTQ's authors do it (dslc.calibrated_rounding has the paper): sequences of tokens
+Layer by layer, as GPTQ's authors do it (dslc.quantize.calibrated has the paper): sequences of tokens
 go through a layer's floats, the second moments of what each product takes say how its weights are
 rounded, and what the rounded layer makes of the sequences is what the next one gets. In memory are
 one layer and the rows of all sequences. It runs in f32 on a machine that is here.
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from dslc.calibrated_rounding import quantize_calibrated
 from dslc.compiler.diagnostics import error
 from dslc.models.configuration import ModelConfig
 from dslc.models.executor import Call, Executor
@@ -20,7 +19,7 @@ from dslc.models.linear import ToNearest, scale_dtype
 from dslc.models.names import Weights
 from dslc.models.parts import CheckpointParts, Part, Parts
 from dslc.models.plan import PIECES, Plan, Step
-from dslc.quantize import Quantized
+from dslc.quantize import Quantized, quantize_calibrated
 from dslc.runtime.elements import Array
 from dslc.session import Session
 

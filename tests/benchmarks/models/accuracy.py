@@ -4,9 +4,9 @@
 
 A decoder of Llama's kind with 10.6 M weights is trained on the documentation strings of Python's
 standard library, byte by byte, and read on strings that it has not seen. Its products' weights (not
-the embedding, which is the head as well) are then rounded by dslc.quantize, by
-dslc.calibrated_rounding on training text, or become factors by dslc.compress, and what stands in the
-codes is multiplied by torch. Perplexities are of a byte. The weights are not kept.
+the embedding, which is the head as well) are then rounded by dslc.quantize, to nearest or calibrated
+on training text, or become factors by dslc.compress, and what stands in the codes is multiplied by
+torch. Perplexities are of a byte. The weights are not kept.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from dslc.calibrated_rounding import quantize_calibrated
 from dslc.compress import compress_weight
-from dslc.quantize import dequantize, quantize, quantize_mx, quantize_nvfp4
+from dslc.quantize import dequantize, quantize, quantize_calibrated, quantize_mx, quantize_nvfp4
 from torch import nn
 from torch.nn import functional
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind, decode, storage_dtype
-from dslc.quantize import (
+from dslc.quantize.nearest import (
     Array,
     Quantized,
     check_groups,

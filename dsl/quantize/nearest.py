@@ -1,4 +1,4 @@
-"""Weights to codes with group scales, and back: what the quantised products take.
+"""Each weight to the nearest code, with group scales, and back.
 
 A group is `group` rows of one column, as in `s: f16[K // G, N]`. Integers with a sign and floats are
 quantised symmetrically: w ~ code * scale. Unsigned integers get a zero point of the weights' own type:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.calibrated_rounding import quantize_calibrated
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.quantize import dequantize, quantize
+from dslc.quantize import dequantize, quantize, quantize_calibrated
 
 K, N = 96, 40
 
