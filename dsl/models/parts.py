@@ -127,7 +127,7 @@ class CheckpointParts:
         rounded: bool = True,
     ) -> Part:
         if rounded and self.rounding is not None and not isinstance(weight, Quantized):
-            weight = self.rounding(weight, head=name == "head", activations=self.dtype)
+            weight = self.rounding(name, weight, self.dtype)
         form: Form = form_of(weight, self.dtype)
         arrays = {"w": form.codes, **form.arrays}
         if bias is not None:

@@ -68,8 +68,13 @@ class Plan:
         constants: Constants = {"FACTOR": c.embedding_factor, "E": self.table}
         yield self._step("embed", tensors, constants, M=rows, V=c.vocabulary, H=c.hidden)
         for number in range(c.layers):
-            yield from self._attention(number, rows, x)
-            yield from self._feed_forward(number, rows, x)
+            yield from self.layer(number, rows)
+
+    def layer(self, number: int, rows: int) -> Iterator[Step]:
+        """A layer over `x:ROWS`, the rows of which stand from `start` on."""
+        x = self._activation("x", rows, self.config.hidden)
+        yield from self._attention(number, rows, x)
+        yield from self._feed_forward(number, rows, x)
 
     def logits(self, rows: int) -> Iterator[Step]:
         """Of the last of so many tokens: from `last:ROWS`, a row of `x:ROWS`, into `logits:1`."""
