@@ -1,4 +1,4 @@
-"""Weights rounded so that the results of their products change least, by texts that go through them.
+"""Weights rounded or factored so that results change least, by texts that go through them.
 
 Layer by layer, as GPTQ's authors do it (dslc.quantize.calibrated has the paper): sequences of tokens
 go through a layer's floats, the second moments of what each product takes say how its weights are
@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from dslc.compiler.diagnostics import error
+from dslc.models.changes import Changes
 from dslc.models.configuration import ModelConfig
 from dslc.models.executor import Call, Executor
-from dslc.models.linear import ToNearest, scale_dtype
+from dslc.models.linear import scale_dtype
 from dslc.models.names import Weights
 from dslc.models.parts import CheckpointParts, Part, Parts
 from dslc.models.plan import PIECES, Plan, Step
@@ -26,34 +27,24 @@ from dslc.session import Session
 _RUN = "f32"
 
 
-def parts_of(weights: Weights, dtype: str, quantize: str, calibration: Array | None) -> Parts:
-    """A checkpoint's parts for activations of `dtype`: floats as they are, or rounded.
-
-    `quantize` is a dtype and a group (`u4:128`) or empty. DSL0790 for others, and for a calibration
-    [n, length] of something that is not rounded.
-    """
-    rounding = ToNearest.parse(quantize) if quantize else None
-    if calibration is None:
-        return CheckpointParts(weights, dtype, rounding)
-    if rounding is None:
-        raise error(
-            "DSL0790",
-            "a calibration says how weights are rounded; none are",
-            hint="quantize u4:128",
-        )
-    return CalibratedParts(weights, dtype, rounding, calibration)
+def parts_of(weights: Weights, dtype: str, changes: Changes) -> Parts:
+    """A checkpoint's parts for activations of `dtype`: floats as they are, or with their changes."""
+    given = changes.calibration
+    if given is None:
+        return CheckpointParts(weights, dtype, changes.rounding, changes.factoring)
+    return CalibratedParts(weights, dtype, changes, np.asarray(given))
 
 
 @dataclass
 class CalibratedParts:
-    """Parts of a checkpoint for activations of `dtype`, rounded for `sequences` of tokens [n, length].
+    """Parts of a checkpoint for activations of `dtype`, changed for `sequences` of tokens [n, length].
 
     Layers are made in order; whoever asks for an earlier one again waits for all before it.
     """
 
     weights: Weights
     dtype: str
-    rounding: ToNearest
+    changes: Changes
     sequences: Array
     session: Session = field(default_factory=Session)
     _states: list[Array] = field(default_factory=list)
@@ -74,34 +65,33 @@ class CalibratedParts:
 
     def embedding(self) -> Part:
         """The table."""
-        return CheckpointParts(self.weights, self.dtype, self.rounding).embedding()
+        return CheckpointParts(self.weights, self.dtype, self.changes.rounding).embedding()
 
     def ends(self) -> Iterator[Part]:
         """The last norm and the head, which is rounded to nearest."""
-        return CheckpointParts(self.weights, self.dtype, self.rounding).ends()
+        return CheckpointParts(self.weights, self.dtype, self.changes.rounding).ends()
 
     def layer(self, number: int) -> Iterator[Part]:
         """DSL0785 where the checkpoint lacks one."""
         if not self._states or number < self._next:
             self._states, self._next = self._embedded(), 0
         while self._next <= number:
-            rounded = self._rounded(self._next)
+            changed = self._changed(self._next)
             self._next += 1
-        yield from CheckpointParts(self.weights, self.dtype, rounded).layer(number)
+        yield from changed.parts(self.weights, self.dtype).layer(number)
 
     def _embedded(self) -> list[Array]:
         table = CheckpointParts(self.weights, _RUN).embedding().arrays["table"]
         factor = np.float32(self.config.embedding_factor)
         return [table[row].astype(np.float32) * factor for row in self.sequences]
 
-    def _rounded(self, number: int) -> _ByMoments:
-        """The codes of a layer; the sequences have gone through it then."""
+    def _changed(self, number: int) -> _ByMoments:
+        """The weights of a layer; the sequences have gone through it then."""
         moments: dict[str, Array] = {}
         self._through(number, CheckpointParts(self.weights, _RUN), moments)
-        rounding = _ByMoments(self.rounding, moments, scale_dtype(self.dtype))
-        given = CheckpointParts(self.weights, _RUN, rounding)
-        self._states = self._through(number, given, None)
-        return rounding
+        changed = _ByMoments(self.changes, moments, scale_dtype(self.dtype))
+        self._states = self._through(number, changed.parts(self.weights, _RUN), None)
+        return changed
 
     def _through(
         self, number: int, parts: CheckpointParts, moments: dict[str, Array] | None
@@ -140,18 +130,37 @@ class CalibratedParts:
 
 @dataclass
 class _ByMoments:
-    """Rounds the products of one layer, each once; those without moments to nearest."""
+    """Changes the products of one layer, each once; those without moments are rounded to nearest."""
 
-    rounding: ToNearest
+    changes: Changes
     moments: dict[str, Array]
     scales: str
-    _made: dict[str, Quantized] = field(default_factory=dict)
+    _codes: dict[str, Quantized] = field(default_factory=dict)
+    _factors: dict[str, tuple[Array, Array] | None] = field(default_factory=dict)
 
-    def __call__(self, name: str, weight: Array, activations: str) -> Quantized:
+    def parts(self, weights: Weights, dtype: str) -> CheckpointParts:
+        """The checkpoint's, for activations of `dtype`."""
+        own = self.changes
+        rounding = self._rounded if own.rounding else None
+        return CheckpointParts(weights, dtype, rounding, self._factored if own.factoring else None)
+
+    def _rounded(self, name: str, weight: Array, activations: str) -> Quantized:
+        own = self.changes.rounding
+        assert own is not None
         if name not in self.moments:
-            return self.rounding(name, weight, activations)
-        if name not in self._made:
-            own, group = self.rounding, self.rounding.group_of(weight)
-            taken = self.moments[name]
-            self._made[name] = quantize_calibrated(weight.T, taken, own.dtype, group, self.scales)
-        return self._made[name]
+            return own(name, weight, activations)
+        if name not in self._codes:
+            taken, group = self.moments[name], own.group_of(weight)
+            made = quantize_calibrated(weight.T, taken, own.dtype, group, self.scales)
+            self._codes[name] = made
+        return self._codes[name]
+
+    def _factored(self, name: str, weight: Array) -> tuple[Array, Array] | None:
+        assert self.changes.factoring is not None
+        if name not in self._factors:
+            moments = self.moments.get(name)
+            found = self._factors[name] = self.changes.factoring(name, weight, moments)
+            if found is not None and moments is not None:
+                first, _ = found
+                self.moments |= {f"{name}.u": moments, f"{name}.v": first @ moments @ first.T}
+        return self._factors[name]

@@ -15,6 +15,7 @@ from dslc.compiler.targets import find_target
 from dslc.environment import default_target
 from dslc.machines.registry import resolve_target
 from dslc.models.calibration import parts_of
+from dslc.models.changes import Changes
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
 from dslc.models.imported import ImportedParts, is_import
@@ -127,6 +128,7 @@ def open_model(
     dtype: str = "",
     length: int = 0,
     quantize: str = "",
+    compress: float = 0.0,
     calibration: Array | None = None,
     progress: Progress | None = None,
 ) -> Model:
@@ -134,20 +136,22 @@ def open_model(
 
     `dtype` is that of activations (f32), `length` bounds the tokens (0: up to 4096). `quantize` is a
     dtype and a group, such as `u4:128`, to which float weights of products are rounded; the head takes
-    8 bits then. With `calibration`, sequences of tokens [n, length], the weights are rounded by what
-    goes through them. An import has its own: DSL0778 for others.
+    8 bits then. `compress` is the share of the parameters of feed-forward halves that factors save.
+    With `calibration`, sequences of tokens [n, length], both go by what they bring to products. An
+    import has its own: DSL0778 for others.
     """
     begin = time.perf_counter()
     if is_import(Path(path)):
-        if calibration is not None:
-            raise error("DSL0778", f"{path} is an import, whose weights are rounded already")
+        if calibration is not None or compress:
+            raise error("DSL0778", f"{path} is an import, whose weights stay as they are")
         decoder = _imported(Path(path), target, (dtype, length, quantize), progress)
     else:
         session = Session(target) if target else Session()
         checkpoint = open_checkpoint(Path(path))
         config = read_config(checkpoint.config)
         limit = length or min(config.positions, 4096)
-        parts = parts_of(Weights(checkpoint, config), dtype or "f32", quantize, calibration)
+        changes = Changes.of(quantize, compress, calibration)
+        parts = parts_of(Weights(checkpoint, config), dtype or "f32", changes)
         decoder = Decoder(parts, session, dtype or "f32", limit, progress)
     return Model(decoder.config, decoder, Times(load=time.perf_counter() - begin))
 

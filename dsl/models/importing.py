@@ -28,6 +28,7 @@ from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.targets import find_target
 from dslc.machines.registry import resolve_target
 from dslc.models.calibration import parts_of
+from dslc.models.changes import Changes
 from dslc.models.configuration import described, read_config
 from dslc.models.imported import (
     FORMAT,
@@ -66,6 +67,7 @@ class Settings:
     dtype: str = "f32"
     length: int = 0
     quantize: str = ""
+    compress: float = 0.0
 
 
 def import_model(
@@ -95,8 +97,10 @@ def import_model(
         settings.dtype,
         settings.length or min(config.positions, 4096),
         settings.quantize,
+        settings.compress,
     )
-    parts = parts_of(Weights(checkpoint, config), settings.dtype, settings.quantize, calibration)
+    changes = Changes.of(settings.quantize, settings.compress, calibration)
+    parts = parts_of(Weights(checkpoint, config), settings.dtype, changes)
     own = _fingerprint(source, settings, calibration)
     with _written(folder):
         _check_folder(folder, own)

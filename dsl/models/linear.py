@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from dslc.compiler.diagnostics import error
@@ -41,11 +41,12 @@ class Product:
     extras: tuple[str, ...] = ()
 
 
-class Rounding(Protocol):
-    """How the float weight [N, K] of a product becomes codes when it is loaded."""
+Rounding = Callable[[str, Array, str], Quantized]
+"""How the float weight [N, K] of a part becomes codes; scales are of the type of the activations, the
+last argument, if that has 16 bits."""
 
-    def __call__(self, name: str, weight: Array, activations: str) -> Quantized:
-        """Codes of the part `name`; scales are of the type of the activations, if that has 16 bits."""
+Factoring = Callable[[str, Array], tuple[Array, Array] | None]
+"""The factors [R, K] and [N, R] that take the place of a part's float weight [N, K], if any do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,7 @@ class Plan:
         places: dict[str, tuple[str, int]],
     ) -> Iterator[Step]:
         """Products of one input; `places` gets the tensor of each, and its first column there."""
-        if f"{number}.{together}" in self.products:
+        if self._last(f"{number}.{together}") in self.products:
             y, at = self._activation(together, rows, sum(sizes.values())), 0
             for part, size in sizes.items():
                 places[part] = y, at
@@ -243,7 +243,7 @@ class Plan:
     def _onto(self, number: int, part: str, norm: str, rows: int, y: str, x: str) -> Iterator[Step]:
         """x += y @ w, which is normalised first where the model does that."""
         c, name = self.config, f"{number}.{part}"
-        if not c.post_norms and "bias" not in self.products[name].extras:
+        if not c.post_norms and "bias" not in self.products[self._last(name)].extras:
             yield from self._product(name, rows, y, x, add=True)
             return
         out = self._activation("out", rows, c.hidden)
@@ -254,9 +254,19 @@ class Plan:
             out = normed
         yield self._step("add", {"x": out, "r": x}, {}, M=rows, H=c.hidden)
 
+    def _last(self, name: str) -> str:
+        """The product that gives the results of a part: the second of its factors, if it has them."""
+        return f"{name}.v" if f"{name}.v" in self.products else name
+
     def _product(
         self, name: str, rows: int, x: str, y: str, *, add: bool = False
     ) -> Iterator[Step]:
+        if f"{name}.u" in self.products:
+            rank = self.products[f"{name}.u"].columns
+            between = self._activation(f"rank {rank}", rows, rank)
+            yield from self._product(f"{name}.u", rows, x, between)
+            yield from self._product(f"{name}.v", rows, between, y, add=add)
+            return
         product = self.products[name]
         if "order" in product.extras:
             put = self._activation("sorted", rows, product.rows)

@@ -1,14 +1,16 @@
-"""Weights rounded by what goes through them: nearer to the floats' logits than the nearest codes."""
+"""Weights changed by what goes through them: logits are nearer to the floats' than by weights alone."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.models import open_model
+from dslc.models.changes import ToRank
 from safetensors.numpy import save_file
 
 LENGTH = 24
@@ -68,6 +70,39 @@ def test_logits_are_nearer_to_those_of_floats(
             for m in (nearest, fitted)
         ]
         assert apart[1] < 0.8 * apart[0]
+
+
+@pytest.mark.parametrize("quantize", ["", "u4:16"])
+def test_factors_are_two_products(
+    folder: Path, sequences: np.ndarray, quantize: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calibrated ones are nearer as well; those of all of a matrix's rank are the matrix."""
+    monkeypatch.setattr("dslc.models.changes.BLOCK", 8)
+    ids = sequences[0].tolist()
+
+    def logits(**changes: Any) -> np.ndarray:
+        model = open_model(folder, "interp", length=LENGTH, quantize=quantize, **changes)
+        names = model.decoder.plan.products
+        assert ("0.gate_up.u" in names) == ("compress" in changes)
+        return np.stack([model.logits(ids[:n]) for n in (7, LENGTH)])
+
+    exact = logits()
+    fitted = np.linalg.norm(logits(compress=0.4, calibration=sequences) - exact)
+    assert fitted < 0.9 * np.linalg.norm(logits(compress=0.4) - exact)
+
+
+def test_factors_of_the_whole_rank_give_the_same(folder: Path) -> None:
+    rng = np.random.default_rng(4)
+    weight = (rng.normal(size=(384, 16)) @ rng.normal(size=(16, 256))).astype(np.float32)
+    found = ToRank(0.1)("3.down", weight)
+    assert found is not None
+    assert [f.shape for f in found] == [(128, 256), (384, 128)]
+    np.testing.assert_allclose(found[1] @ found[0], weight, atol=1e-4 * np.abs(weight).max())
+    assert ToRank(0.1)("3.o", weight) is None
+    assert ToRank(0.1)("3.down", weight[:100]) is None
+    for share in (1.0, -0.5):
+        with pytest.raises(DiagnosticError, match="DSL0797"):
+            ToRank(share)
 
 
 def test_what_calibrates_nothing_is_refused(folder: Path, sequences: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from dslc.environment import default_target
 _EXAMPLES = """
 dslc import Llama-3.2-1B -o llama --quantize u4:128
 dslc import Llama-3.2-1B -o llama --quantize u4:128 --calibrate prose.txt
+dslc import Llama-3.2-1B -o small --compress 0.2 --quantize u4:128 --calibrate prose.txt
 dslc import Qwen3-0.6B-GPTQ -t cpu -t cuda:sm_90a --dtype f16 -o qwen
 dslc generate llama -p "The tide comes in"
 """
@@ -39,11 +40,18 @@ dslc generate llama -p "The tide comes in"
 )
 @quantize_option
 @click.option(
+    "--compress",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Make products of two factors of feed-forward weights, which save such a share (0.2).",
+)
+@click.option(
     "--calibrate",
     "calibration",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Round by what this text (or .npy of tokens) brings to each product, as GPTQ does.",
+    help="Round, and choose factors, by what this text (or .npy of tokens) brings to products.",
 )
 @click.option(
     "--calibration-tokens",
@@ -63,6 +71,7 @@ def command(
     targets: tuple[str, ...],
     dtype: str,
     quantize: str,
+    compress: float,
     calibration: Path | None,
     calibration_tokens: int,
     length: int | None,
@@ -76,13 +85,13 @@ def command(
     from dslc.cli.progress import shown_progress
     from dslc.models.importing import Settings, import_model
 
-    if calibration is not None and not quantize:
-        raise click.UsageError("--calibrate says how weights are rounded: say --quantize too")
+    if calibration is not None and not (quantize or compress):
+        raise click.UsageError("--calibrate says how weights change: say --quantize or --compress")
     begin = time.monotonic()
     sequences = None
     if calibration is not None:
         sequences = sequences_of(calibration, model, calibration_tokens)
-    settings = Settings(targets or (default_target(),), dtype, length or 0, quantize)
+    settings = Settings(targets or (default_target(),), dtype, length or 0, quantize, compress)
     with shown_progress(f"importing {model}") as advance:
         report = None if advance is None else lambda what, done, total: advance(done, total)
         manifest = import_model(
