@@ -59,7 +59,7 @@ USE = """
     try:
         kernels.scale(x, 2.0, y.astype(np.float64))
     except dslc_runtime.DiagnosticError as error:
-        print(type(error).__module__, str(error)[:15])
+        print(type(error).__module__, str(error)[:14])
     print([name for name in sys.modules if name.partition(".")[0] == "dslc"])
 """
 

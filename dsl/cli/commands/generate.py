@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from dslc.cli.options import length_option, quantize_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
 from dslc.cli.tokens import tokenizer_of
@@ -45,15 +46,8 @@ dslc generate model.gguf --ids 1,306,4658 -n 16
     type=click.Choice(["f32", "f16", "bf16"]),
     help="Of activations, caches, and weights that are no codes (default: f32).",
 )
-@click.option(
-    "--quantize",
-    metavar="DTYPE:GROUP",
-    default="",
-    help="Round float weights of products to codes, such as u4:128.",
-)
-@click.option(
-    "--length", type=click.IntRange(1), help="Positions of the caches (default: up to 4096)."
-)
+@quantize_option
+@length_option
 @click.option(
     "--temperature",
     type=click.FloatRange(0),

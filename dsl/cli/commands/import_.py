@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import click
+from dslc.cli.options import length_option, quantize_option, targets_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
 from dslc.cli.tokens import sequences_of
@@ -29,13 +30,7 @@ dslc generate llama -p "The tide comes in"
     type=click.Path(path_type=Path),
     help="The folder to write, or to go on with.",
 )
-@click.option(
-    "-t",
-    "--target",
-    "targets",
-    multiple=True,
-    help="A machine that it is for (dslc targets); say it again for another.",
-)
+@targets_option("A machine that it is for (dslc targets).")
 @click.option(
     "--dtype",
     type=click.Choice(["f32", "f16", "bf16"]),
@@ -43,12 +38,7 @@ dslc generate llama -p "The tide comes in"
     show_default=True,
     help="Of activations, caches, and weights that are no codes.",
 )
-@click.option(
-    "--quantize",
-    metavar="DTYPE:GROUP",
-    default="",
-    help="Round float weights of products to codes, such as u4:128.",
-)
+@quantize_option
 @click.option(
     "--compress",
     metavar="SHARE",
@@ -70,9 +60,7 @@ dslc generate llama -p "The tide comes in"
     show_default=True,
     help="Tokens of it at most.",
 )
-@click.option(
-    "--length", type=click.IntRange(1), help="Positions of the caches (default: up to 4096)."
-)
+@length_option
 @click.option(
     "-j", "--jobs", type=click.IntRange(0), help="Processes that compile (0: in this one)."
 )
