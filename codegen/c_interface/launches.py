@@ -91,7 +91,7 @@ def gpu_form(interface: Interface, number: int, form: Form) -> Iterator[str]:
 
 
 def _placed(
-    form: Form, names: Mapping[str, str], cast: str
+    form: Form, names: Names, cast: str
 ) -> tuple[list[Step], list[tuple[str, int]], list[dict[str, str]]]:
     """The steps of a form, the memory they need (bytes, 1 where it is zeroed), each step's workspaces.
 

@@ -87,17 +87,29 @@ class Plan:
             cap = {"CAP": c.logit_cap}
             yield self._step("soft_cap", {"x": logits}, cap, M=1, N=c.vocabulary)
 
-    def choice(self) -> Iterator[Step]:
-        """The likeliest token as the next one, `ids:1`, at the next place."""
+    def choice(self, way: str = "likeliest") -> Iterator[Step]:
+        """A token as the next one, `ids:1`, at the next place: a `way` of dslc.models.Sampling.
+
+        Draws take `sampling` and `seed`; where none are `kept`, `least` is below all logits.
+        """
         v = self.config.vocabulary
         runs = -(-v // _RUN)
         self.shapes["ids:1"] = (1,), "i32"
         self.shapes["values:1"] = (1, runs), "f32"
         self.shapes["at:1"] = (1, runs), "i32"
-        outputs = {"values": "values:1", "at": "at:1"}
-        tensors = {"logits": "logits:1", **outputs}
-        yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
-        tensors = {**outputs, "token": "ids:1", "start": "start"}
+        found = {"values": "values:1", "at": "at:1"}
+        tensors = {"logits": self._activation("logits", 1, v), **found}
+        if way == "likeliest":
+            yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        else:
+            given = {"sampling": "sampling", "least": "least"}
+            if way == "kept":
+                given["least"] = self._tensor("least:1", (1,), "f32")
+                own = {"logits": tensors["logits"], **given}
+                yield self._step("least_kept", own, {"C": _RUN}, M=1, V=v)
+            tensors |= {**given, "seed": "seed", "start": "start"}
+            yield self._step("drawn", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        tensors = {**found, "token": "ids:1", "start": "start"}
         yield self._step("next_token", tensors, {}, M=1, P=runs)
 
     def _attention(self, number: int, rows: int, x: str) -> Iterator[Step]:
@@ -200,10 +212,10 @@ class Plan:
         chosen, share = f"chosen:{rows}", f"share:{rows}"
         self.shapes[chosen] = (rows, e.chosen), "i32"
         self.shapes[share] = (rows, e.chosen), "f32"
-        routing = {"chosen": chosen, "share": share}
+        found = {"chosen": chosen, "share": share}
         dims = {"M": rows, "EX": e.count, "TOP": e.chosen}
         own: Constants = {"T": self.dtype, "NORMED": int(e.normed)}
-        yield Step("route", {"logits": scores, **routing}, dims, own)
+        yield Step("route", {"logits": scores, **found}, dims, own)
         inside = rows * e.chosen
         both = self._activation("experts_in", inside, 2 * e.inner)
         dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": c.hidden}
@@ -216,7 +228,7 @@ class Plan:
         yield Step(c.gate, {"gate": both, "up": both, "y": inner}, dims, own)
         dims = {"M": rows, "TOP": e.chosen, "R": inside, "K": e.inner}
         dims |= {"EK": e.count * e.inner, "N": c.hidden}
-        tensors = {"a": inner, **routing, "w": f"{number}.experts_out/w", "c": x}
+        tensors = {"a": inner, **found, "w": f"{number}.experts_out/w", "c": x}
         yield Step("experts_out", tensors, dims, {"T": self.dtype})
 
     def _projections(
