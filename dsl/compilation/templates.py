@@ -23,6 +23,7 @@ from dslc.compiler.fingerprint import digest
 from dslc.compiler.ir.expr import free_vars
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.passes.pass_manager import run_passes
+from dslc.compiler.passes.products.reused_operands import dims_of_reuse
 from dslc.machines.registry import find_machine
 from dslc.tuner.choices import TunedChoices
 from dslc.tuner.predicted import PredictedChoices
@@ -295,7 +296,7 @@ class TemplateOrigin:
         try:
             prefer = self._called.as_alone if calls_as_alone else self._called.preferred
             program = self.template.elaborate(dims, choices, prefer)
-            more = self._of_weights(program)
+            more = (*self._of_weights(program), *self._of_operands(program, dims, sizes))
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
             self._static = tuple(dict.fromkeys((*self._static, *needs.dims)))
@@ -312,6 +313,24 @@ class TemplateOrigin:
             return ()
         dims = weight_dims(program, free_names(program))
         more = tuple(d for d in self.signature.dims if d in dims and d not in self._static)
+        self._static = (*self._static, *more)
+        return more
+
+    def _of_operands(
+        self, program: TileProgram, dims: Mapping[str, int], sizes: Sizes
+    ) -> tuple[str, ...]:
+        """The dims that tell how many turns compute an operand alike, but for those that count rows.
+
+        A kernel of its own may compute it where they are many.
+        """
+        target = self.machine.target
+        if not target.divisors or target.static:
+            return ()
+        informed = argument_facts.with_facts(
+            program, Facts(self.divisors(dims, sizes)), self.machine.target
+        )
+        told = dims_of_reuse(informed, target) - self._counts
+        more = tuple(d for d in self.signature.dims if d in told and d not in self._static)
         self._static = (*self._static, *more)
         return more
 

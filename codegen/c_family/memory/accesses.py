@@ -150,7 +150,8 @@ def vector_width(e: Emission, region: Region, layout: Layout) -> int:
     """How many elements one access may move."""
     memory = region.memory
     if is_row(memory):
-        return 1
+        run = row_run(e, region, layout)
+        return run if run * memory.dtype.bits % 8 == 0 else 1
     last = region.axes[-1] if region.axes else None
     if last is None or last.dropped or last.step != 1:
         return 1
@@ -162,6 +163,25 @@ def vector_width(e: Emission, region: Region, layout: Layout) -> int:
     if memory.layout is not None:
         return gcd(width, fastest_run(memory.layout, axis))
     return proved_run(e, region, width)
+
+
+def row_run(e: Emission, region: Region, layout: Layout) -> int:
+    """The neighbours of a row that are accessed at once; they share no byte if they fill whole ones."""
+    last, bits = region.axes[-1] if region.axes else None, region.memory.dtype.bits
+    if last is None or last.dropped or last.step != 1:
+        return 1
+    run = proved_run(e, region, fastest_run(layout, tile_axis(region, len(region.axes) - 1)))
+    while run * bits > 8 * MAX_BYTES and run % 2 == 0 and run // 2 * bits % 8 == 0:
+        run //= 2
+    return run
+
+
+def row_words(e: Emission, found: Access) -> tuple[str, int]:
+    """The address of a run of whole bytes of a row, and the bytes that are accessed at once."""
+    bits = found.memory.dtype.bits
+    size = found.width * bits // 8
+    wide = next(n for n in (16, 8, 4, 1) if size % n == 0 and alignment(found.memory) % n == 0)
+    return f"{pointer(e, found.memory)} + (long long)({found.address()}) * {bits} / 8", wide
 
 
 def proved_run(e: Emission, region: Region, width: int) -> int:
@@ -223,12 +243,30 @@ def load(e: Emission, s: ins.Load) -> None:
 
 def _load_chunk(e: Emission, found: Access, tile: Tile) -> None:
     memory = found.memory
+    if is_row(memory) and found.width > 1:
+        _load_bytes(e, found, tile)
+        return
     if is_row(memory):
         raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {found.address()})"
         e.out.line(set_code(tile, found.runs.element, raw, memory.dtype))
         return
     source = f"{pointer(e, memory)} + {found.address()}"
     move(e, tile, found.runs.element, found.width, source, memory.dtype)
+
+
+def _load_bytes(e: Emission, found: Access, tile: Tile) -> None:
+    """A run of a row, whose bits lie in registers as they do in memory: words, else bytes."""
+    bits, element = found.memory.dtype.bits, found.runs.element
+    source, wide = row_words(e, found)
+    name = e.out.name("row")
+    e.out.line(f"const unsigned char* const {name} = {source};")
+    for k in range(0, found.width * bits // 8, wide):
+        if wide == 1:
+            place = add(f"({element}) * {bits} / 8", str(k))
+            e.out.line(f"set_bits<8>({tile.name}, {place}, (unsigned){name}[{k}]);")
+        else:
+            word = add(f"({element}) * {bits} / 32", str(k // 4))
+            e.out.line(f"load_global_{wide}(&{tile.name}[{word}], {add(name, str(k))});")
 
 
 def move(e: Emission, tile: Tile, element: str, width: int, source: str, dtype: DType) -> None:
