@@ -41,7 +41,7 @@ from dslc.compiler.targets import Target
 
 _SHARE = 0.5  # of the product's time that computing may take beside it
 _BITS = (8, 16, 32)
-_CONTROL = (ins.For, ins.While, ins.If)
+_CONTROL = (ins.For, ins.While, ins.If, ins.WarpSpecialize)
 _PURE = (
     ins.Let, ins.Load, ins.Gather, ins.Full, ins.Arange, ins.Unary, ins.Binary, ins.Fma, ins.Where,
     ins.Cast, ins.Transpose, ins.Reshape, ins.Broadcast, ins.Repeat, ins.Concat, ins.Extract,
