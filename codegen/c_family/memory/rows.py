@@ -14,16 +14,8 @@ from __future__ import annotations
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import add, fastest_run, loops
 from dslc.codegen.c_family.memory import accesses
-from dslc.codegen.c_family.memory.accesses import (
-    Access,
-    access,
-    first_copy,
-    is_row,
-    pointer,
-    row_run,
-    row_words,
-    tile_axis,
-)
+from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer, row_words
+from dslc.codegen.c_family.memory.widths import is_row, row_run, tile_axis
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.ir import Memory
 from dslc.compiler.ir import instructions as ins
