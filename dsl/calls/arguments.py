@@ -212,9 +212,9 @@ def told_dim(parameter: Parameter, array: Array, dim: str) -> int | None:
 
 
 def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> dict[str, int]:
-    """The integers that extents are made of, dims and scalars: what may be bytes is asked last."""
+    """The integers that extents are made of, dims and scalars: codes are asked last, then bytes."""
     known: dict[str, int] = {}
-    for parameter in sorted(parameters, key=_may_be_bytes):
+    for parameter in sorted(parameters, key=lambda p: (p.dtype.is_low_bit, _may_be_bytes(p))):
         value = ready[parameter.name]
         if isinstance(value, np.ndarray):
             if value.ndim == parameter.rank:
