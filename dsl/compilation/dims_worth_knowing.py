@@ -1,4 +1,4 @@
-"""Which dims a kernel is compiled for, though it could be compiled without: those that machines gain by."""
+"""Which dims a kernel is compiled for though it need not be: those by which machines gain."""
 
 from __future__ import annotations
 
