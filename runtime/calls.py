@@ -68,18 +68,18 @@ def read_calls(program: Artifact, *, files: bool = True) -> Calls:
     buffers = {b.name: b.bytes for b in data.buffers}
     params = program.signature.params
     if len(buffers) != len(data.buffers) or buffers.keys() & {p.name for p in params}:
-        _wrong(program, "two of its buffers or parameters have one name")
+        refuse_launch(program, "two of its buffers or parameters have one name")
     memory = {*buffers, *(p.name for p in params if p.dims is not None)}
     for call in data.calls:
         if not 0 <= call.kernel < len(kernels):
-            _wrong(program, f"it has no kernel {call.kernel}")
+            refuse_launch(program, f"it has no kernel {call.kernel}")
         own = kernels[call.kernel].signature
         tensors = {p.name for p in own.params if p.dims is not None}
         scalars = {p.name for p in own.params if p.dims is None}
         asked = tensors, scalars, {*own.dims}
         given = {*call.tensors}, {*call.scalars}, {*call.dims} - own.fixed.keys()
         if asked != given or not {*call.tensors.values()} <= memory:
-            _wrong(
+            refuse_launch(
                 program,
                 f"a call of {kernels[call.kernel].name} gives it other things than it takes",
             )
@@ -92,5 +92,6 @@ def _files(program: Artifact, prefix: str) -> dict[str, bytes]:
     return {n.removeprefix(prefix): c for n, c in files if n.startswith(prefix)}
 
 
-def _wrong(program: Artifact, what: str) -> NoReturn:
-    raise error("DSL0802", f"the launch of {program.name} cannot be read: {what}")
+def refuse_launch(artifact: Artifact, what: str) -> NoReturn:
+    """DSL0802, with what is wrong in the artifact's `launch`."""
+    raise error("DSL0802", f"the launch of {artifact.name} cannot be read: {what}")

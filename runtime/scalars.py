@@ -7,6 +7,7 @@ import functools
 import math
 import re
 import struct
+from typing import Any
 
 from dslc.runtime.expression import Number
 
@@ -14,6 +15,13 @@ _CODES = {"f16": "<e", "f32": "<f"}
 _CUT = {"bf16": 16, "tf32": 13}  # bits of f32's mantissa that the dtype lacks
 _SMALL = re.compile(r"f[3-8]e([1-7])m([0-6])")
 _INFINITE, _ONE_NAN = ("f8e5m2", "f8e3m4"), "f8e4m3"
+
+
+def plain_number(value: Any) -> Number:
+    """A number as Python has it, also of NumPy's and of arrays with one element."""
+    item = getattr(value, "item", None)
+    number: Number = item() if item is not None else value
+    return number
 
 
 def as_dtype(number: Number, dtype: str) -> Number:

@@ -10,7 +10,7 @@ import functools
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.codegen.c_family.products.matrix import elements_in_register, name_of
-from dslc.compiler.dtypes import DType, parse_dtype
+from dslc.compiler.dtypes import DType, dtype_named
 from dslc.compiler.targets import TARGETS, Atom
 
 _PTX = {
@@ -39,7 +39,7 @@ def functions() -> dict[str, str]:
 def _function(atom: Atom, a: str, b: str, c: str) -> str:
     assert atom.a is not None
     assert atom.b is not None
-    left, right, result = (_known(n) for n in (a, b, c))
+    left, right, result = (dtype_named(n) for n in (a, b, c))
     counts = (
         atom.c.locals,
         atom.a.locals // elements_in_register(left),
@@ -77,9 +77,3 @@ def _input(dtype: DType, x: str) -> str:
     if dtype.name == "tf32":
         return f'"r"(__float_as_uint({x}))'
     return f'"{"d" if dtype.bits == 64 else "r"}"({x})'
-
-
-def _known(name: str) -> DType:
-    dtype = parse_dtype(name)
-    assert dtype is not None, name
-    return dtype

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.codegen.c_family.products.matrix import name_of
-from dslc.compiler.dtypes import DType, parse_dtype
+from dslc.compiler.dtypes import DType, dtype_named
 from dslc.compiler.targets import TARGETS, Atom
 
 _SMALL = {
@@ -55,7 +55,7 @@ def written(write: Writer) -> dict[str, str]:
 def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool) -> str:
     assert atom.a is not None
     assert atom.b is not None
-    left, right, result = (_known(n) for n in (a, b, c))
+    left, right, result = (dtype_named(n) for n in (a, b, c))
     name, kind, tail = builtin(atom, a, b)
     of_a, of_b = (
         _operand("ab"[i], dtype, layout.locals, kind)
@@ -113,9 +113,3 @@ def _operand(name: str, dtype: DType, count: int, kind: str) -> str:
 
 def _register(dtype: DType) -> str:
     return "unsigned" if is_packed(dtype) else element_type(dtype)
-
-
-def _known(name: str) -> DType:
-    dtype = parse_dtype(name)
-    assert dtype is not None, name
-    return dtype

@@ -105,17 +105,18 @@ def parse_dtype(name: str) -> DType | None:
     return None
 
 
-def _known(name: str) -> DType:
+def dtype_named(name: str) -> DType:
+    """A dtype that there is."""
     dtype = parse_dtype(name)
     assert dtype is not None, name
     return dtype
 
 
-I32 = _known("i32")
-I64 = _known("i64")
-U8 = _known("u8")
-U32 = _known("u32")
-U64 = _known("u64")
+I32 = dtype_named("i32")
+I64 = dtype_named("i64")
+U8 = dtype_named("u8")
+U32 = dtype_named("u32")
+U64 = dtype_named("u64")
 
 
 @functools.cache
@@ -128,6 +129,6 @@ def all_dtypes() -> tuple[DType, ...]:
         for bits in range(3, 9)
         for exponent in range(1, bits)
     ]
-    dtypes = [_known(n) for n in names]
+    dtypes = [dtype_named(n) for n in names]
     dtypes += [BOOL, F16, BF16, TF32, F32, F64, E8M0]
     return tuple(sorted(dtypes, key=lambda d: d.bits))

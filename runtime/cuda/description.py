@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 from dslc.compiler.artifact import Artifact, decode
-from dslc.compiler.diagnostics import error
+from dslc.runtime.calls import refuse_launch
 from dslc.runtime.cuda.tensor_maps import TensorMap
 
 ArgumentKind = Literal["tensor", "scalar", "value", "workspace", "tensor_map"]
@@ -88,9 +88,9 @@ def describe(artifact: Artifact) -> Description:
     params = {p.name: p.dims is not None for p in artifact.signature.params}
     workspaces = {w.name for w in artifact.workspaces}
     if min(data.threads, data.alignment, *data.cluster) < 1 or len(data.cluster) != 3:
-        _wrong(artifact, "threads, cluster and alignment are positive")
+        refuse_launch(artifact, "threads, cluster and alignment are positive")
     if not 1 <= len(data.grid) <= 3:
-        _wrong(artifact, "grid has one to three expressions")
+        refuse_launch(artifact, "grid has one to three expressions")
     x, y, z = data.cluster
     return Description(
         data.threads,
@@ -112,7 +112,7 @@ def read_alignments(artifact: Artifact) -> dict[str, int]:
     if not isinstance(alignments, Mapping) or not all(
         name in tensors and type(n) is int and n > 0 for name, n in alignments.items()
     ):
-        _wrong(artifact, "alignments are bytes by the names of tensors")
+        refuse_launch(artifact, "alignments are bytes by the names of tensors")
     return dict(alignments)
 
 
@@ -121,7 +121,7 @@ def _argument(
 ) -> KernelArgument:
     kind: Any = data.get("kind")
     if kind not in get_args(ArgumentKind):
-        _wrong(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
+        refuse_launch(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
     text = str(data.get("value" if kind == "value" else "name"))
     code = CODES.get(str(data.get("type"))) if kind in ("scalar", "value") else _ADDRESS
     known = {
@@ -133,9 +133,5 @@ def _argument(
     }
     box = TensorMap.read(data) if kind == "tensor_map" else None
     if not known[kind] or code is None or (kind == "tensor_map" and box is None):
-        _wrong(artifact, f"{str(data)[:200]} is no argument of it")
+        refuse_launch(artifact, f"{str(data)[:200]} is no argument of it")
     return KernelArgument(kind, text, code, box)
-
-
-def _wrong(artifact: Artifact, what: str) -> NoReturn:
-    raise error("DSL0802", f"the launch of {artifact.name} cannot be read: {what}")

@@ -31,7 +31,7 @@ from dslc.runtime.cuda.streams import current_stream, stream_handle
 from dslc.runtime.expression import Number, evaluate, names_of
 from dslc.runtime.overlaps import refuse_overlaps
 from dslc.runtime.packing import pack, packed_shape
-from dslc.runtime.scalars import as_dtype
+from dslc.runtime.scalars import as_dtype, plain_number
 
 _MOST_PLANS = 4096
 # Index variables are 32 bits wide: what a tile reaches beyond the end must fit as well.
@@ -151,7 +151,7 @@ class CudaKernel:
 
     def _scalars(self, args: Mapping[str, Any]) -> dict[str, Number]:
         scalars = [p for p in self._params if p.dims is None]
-        return {p.name: as_dtype(_number(args[p.name]), p.dtype) for p in scalars}
+        return {p.name: as_dtype(plain_number(args[p.name]), p.dtype) for p in scalars}
 
     def _plan(
         self,
@@ -239,12 +239,6 @@ def _check_dims(
 def _is_swift(value: object) -> bool:
     """Whether a short way knows its library."""
     return is_torch(value) or is_cupy(value)
-
-
-def _number(value: Any) -> Number:
-    item = getattr(value, "item", None)
-    number: Number = item() if item is not None else value
-    return number
 
 
 def _check_packed(p: Param, array: DeviceArray, values: Mapping[str, Number]) -> None:

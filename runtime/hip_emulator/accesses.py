@@ -52,12 +52,6 @@ def _words(memory: Memory) -> int:
     return (memory.bytes + 3) // 4
 
 
-def _take(parts: Parts, operands: list[Operand]) -> Operand:
-    if not operands:
-        raise parts.fail("it has fewer operands than the emulator knows of it")
-    return operands.pop(0)
-
-
 def _use(parts: Parts, role: int, operand: Operand, count: int) -> None:
     """An operand that is read."""
     register = parts.expect(operand, count)
@@ -84,13 +78,13 @@ def _addressed(
     returns = memory.action == "ATOMIC" and "sc0" in parts.instruction.modifiers
     result = None
     if (memory.action == "LOAD" and not to_lds) or returns:
-        result = _take(parts, operands)
-    address = _take(parts, operands)
+        result = parts.next_operand(operands)
+    address = parts.next_operand(operands)
     if memory.action in ("STORE", "ATOMIC"):
-        data = _take(parts, operands)
+        data = parts.next_operand(operands)
         count = _words(memory) * (memory.atomic.operands if memory.atomic else 1)
         _use(parts, DATA, data, count)
-    base = _take(parts, operands) if memory.space != "FLAT" else None
+    base = parts.next_operand(operands) if memory.space != "FLAT" else None
     scratch = memory.space == "SCRATCH"
     if base is not None and not _is_off(base):
         _use(parts, RESOURCE, base, 1 if scratch else 2)
@@ -112,8 +106,8 @@ def _buffer(
     """Buffer: [data or result], address or off, resource, scalar offset."""
     modifiers = parts.instruction.modifiers
     words = _words(memory)
-    data = None if to_lds and len(operands) == 3 else _take(parts, operands)
-    address, resource, offset = (_take(parts, operands) for _ in range(3))
+    data = None if to_lds and len(operands) == 3 else parts.next_operand(operands)
+    address, resource, offset = (parts.next_operand(operands) for _ in range(3))
     index, offen = "idxen" in modifiers, "offen" in modifiers
     fields |= {"offen": str(int(offen)), "idxen": str(int(index))}
     if not _is_off(address):
@@ -146,16 +140,16 @@ def _lds(parts: Parts, memory: Memory, operands: list[Operand], fields: dict[str
     words = _words(memory)
     half = "HALF" in memory.extend
     if memory.action == "LOAD" or memory.returns:
-        _result(parts, _take(parts, operands), words * memory.count, keeps=half)
-    _use(parts, ADDRESS, _take(parts, operands), 1)
+        _result(parts, parts.next_operand(operands), words * memory.count, keeps=half)
+    _use(parts, ADDRESS, parts.next_operand(operands), 1)
     if memory.action == "STORE":
-        _use(parts, DATA, _take(parts, operands), words)
+        _use(parts, DATA, parts.next_operand(operands), words)
         if memory.count == 2:
-            _use(parts, DATA1, _take(parts, operands), words)
+            _use(parts, DATA1, parts.next_operand(operands), words)
     if memory.atomic:
-        _use(parts, DATA, _take(parts, operands), words)
+        _use(parts, DATA, parts.next_operand(operands), words)
         if memory.atomic.operands == 2:
-            _use(parts, DATA1, _take(parts, operands), words)
+            _use(parts, DATA1, parts.next_operand(operands), words)
         fields["returns"] = str(int(memory.returns))
     if memory.count == 2:
         for k in (0, 1):
@@ -166,15 +160,15 @@ def _lds(parts: Parts, memory: Memory, operands: list[Operand], fields: dict[str
 
 
 def _permute(parts: Parts, memory: Memory, operands: list[Operand], fields: dict[str, str]) -> None:
-    _result(parts, _take(parts, operands), 1)
+    _result(parts, parts.next_operand(operands), 1)
     if memory.form == "swizzle":
-        _use(parts, DATA, _take(parts, operands), 1)
+        _use(parts, DATA, parts.next_operand(operands), 1)
         pattern = parts.instruction.modifiers.get("offset", "0")
         fields["offset"] = str(swizzle_code(parts, pattern))
         fields["permute"] = _SWIZZLE
         return
-    _use(parts, ADDRESS, _take(parts, operands), 1)
-    _use(parts, DATA, _take(parts, operands), 1)
+    _use(parts, ADDRESS, parts.next_operand(operands), 1)
+    _use(parts, DATA, parts.next_operand(operands), 1)
     fields["idxen"] = str(int(memory.form == "permute"))
 
 
@@ -206,11 +200,11 @@ def swizzle_code(parts: Parts, text: str) -> int:
 
 
 def _scalar(parts: Parts, memory: Memory, operands: list[Operand], fields: dict[str, str]) -> None:
-    _result(parts, _take(parts, operands), memory.bytes // 4)
+    _result(parts, parts.next_operand(operands), memory.bytes // 4)
     buffer = memory.form == "buffer"
-    _use(parts, RESOURCE, _take(parts, operands), 4 if buffer else 2)
+    _use(parts, RESOURCE, parts.next_operand(operands), 4 if buffer else 2)
     fields["idxen"] = str(int(buffer))
-    offset = _take(parts, operands)
+    offset = parts.next_operand(operands)
     if offset.register is not None:
         _use(parts, SCALAR_OFFSET, offset, 1)
     else:

@@ -56,6 +56,12 @@ class Parts:
         """An error at this instruction."""
         return EmulationError(f"line {self.instruction.line}: {self.instruction.text}: {why}")
 
+    def next_operand(self, operands: list[Operand]) -> Operand:
+        """The first of those that are left, which is taken away."""
+        if not operands:
+            raise self.fail("it has fewer operands than the emulator knows of it")
+        return operands.pop(0)
+
     def register(self, register: Register) -> str:
         """The C name of a register's number."""
         self.registers.append(register.at)

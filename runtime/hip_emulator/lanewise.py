@@ -69,21 +69,17 @@ def slots_of(parts: Parts, entry: Entry) -> tuple[list[_Slot], list[_Slot]]:
     operands = list(parts.instruction.operands)
     results, sources = [], []
     for type_, name in zip(entry.results, RESULT_NAMES, strict=False):
-        results.append(_Slot(type_, None if type_.implicit else _next(parts, operands), name))
+        results.append(_Slot(type_, None if type_.implicit else parts.next_operand(operands), name))
     for type_, name in zip(entry.sources, SOURCE_NAMES, strict=False):
         if type_.kept:
             sources.append(_Slot(type_, results[0].operand, name))
         else:
-            sources.append(_Slot(type_, None if type_.implicit else _next(parts, operands), name))
+            sources.append(
+                _Slot(type_, None if type_.implicit else parts.next_operand(operands), name)
+            )
     if operands:
         raise parts.fail("it has more operands than the emulator knows of it")
     return results, sources
-
-
-def _next(parts: Parts, operands: list[Operand]) -> Operand:
-    if not operands:
-        raise parts.fail("it has fewer operands than the emulator knows of it")
-    return operands.pop(0)
 
 
 def scalar(parts: Parts, entry: Entry) -> None:

@@ -14,7 +14,7 @@ from dslc.runtime.expression import Number, evaluate
 from dslc.runtime.native.processor import Array
 from dslc.runtime.overlaps import refuse_overlaps, share_elements
 from dslc.runtime.packing import packed_shape
-from dslc.runtime.scalars import as_dtype
+from dslc.runtime.scalars import as_dtype, plain_number
 
 
 def bind_arguments(
@@ -30,7 +30,7 @@ def bind_arguments(
     scalars: dict[str, Number] = {}
     for p in signature.params:
         if p.dims is None:
-            scalars[p.name] = as_dtype(_number(args[p.name]), p.dtype)
+            scalars[p.name] = as_dtype(plain_number(args[p.name]), p.dtype)
         elif p.packed is not None:
             arrays[p.name] = np.ascontiguousarray(import_array(args[p.name], param=p.name))
         else:
@@ -75,9 +75,3 @@ def _check_packed(p: Param, array: Array, values: Mapping[str, Number]) -> None:
             f"uint8 of shape {wanted}",
             hint=f'kernel.pack("{p.name}", codes) gives them',
         )
-
-
-def _number(value: Any) -> Number:
-    item = getattr(value, "item", None)
-    number: Number = item() if item is not None else value
-    return number

@@ -17,10 +17,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 from dslc.compiler.artifact import Artifact, decode
-from dslc.compiler.diagnostics import error
+from dslc.runtime.calls import refuse_launch
 from dslc.runtime.expression import Number
 
 ArgumentKind = Literal["tensor", "scalar", "value", "workspace"]
@@ -64,7 +64,7 @@ def describe(artifact: Artifact) -> Description:
     """The artifact's description; DSL0802 where it is not as this module says."""
     data = decode(_Launch, artifact.launch, f"the launch of {artifact.name}")
     if data.scratch < 0:
-        _wrong(artifact, "scratch is a number of bytes")
+        refuse_launch(artifact, "scratch is a number of bytes")
     params = {p.name: p.dims is not None for p in artifact.signature.params}
     workspaces = {w.name for w in artifact.workspaces}
     return Description(
@@ -91,7 +91,7 @@ def _argument(
 ) -> KernelArgument:
     kind: Any = data.get("kind")
     if kind not in get_args(ArgumentKind):
-        _wrong(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
+        refuse_launch(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
     text = str(data.get("value" if kind == "value" else "name"))
     known = {
         "tensor": params.get(text) is True,
@@ -100,9 +100,5 @@ def _argument(
         "value": "value" in data,
     }
     if not known[kind]:
-        _wrong(artifact, f"{str(data)[:200]} is no argument of it")
+        refuse_launch(artifact, f"{str(data)[:200]} is no argument of it")
     return KernelArgument(kind, text, str(data.get("type", _ADDRESS)))
-
-
-def _wrong(artifact: Artifact, what: str) -> NoReturn:
-    raise error("DSL0802", f"the launch of {artifact.name} cannot be read: {what}")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
+from dslc.runtime.binding import dense_strides
 from dslc.runtime.nki_simulator.accesses import Accesses, Box
 from dslc.runtime.nki_simulator.elements import Array, array_dtype
 
@@ -88,7 +89,7 @@ class Tensor:
         """All of a storage."""
         shape = storage.shape
         axes = tuple(range(len(shape)))
-        return cls(storage, shape, dense(shape), 0, tuple((0, n) for n in shape), axes)
+        return cls(storage, shape, dense_strides(shape), 0, tuple((0, n) for n in shape), axes)
 
     @property
     def buffer(self) -> str:
@@ -187,20 +188,11 @@ class Tensor:
         )
 
 
-def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a row-major array."""
-    steps, step = [], 1
-    for n in reversed(shape):
-        steps.append(step)
-        step *= n
-    return tuple(reversed(steps))
-
-
 def _block(shape: tuple[int, ...], lo: int, hi: int) -> Box:
     """The smallest box that holds the elements lo to hi (both in it) of a row-major array."""
     box: list[tuple[int, int]] = []
     exact = True
-    for n, step in zip(shape, dense(shape), strict=True):
+    for n, step in zip(shape, dense_strides(shape), strict=True):
         first, last = lo // step % n, hi // step % n
         box.append((first, last + 1) if exact else (0, n))
         exact = exact and first == last

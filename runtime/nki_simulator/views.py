@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from dslc.runtime.binding import dense_strides
 from dslc.runtime.nki_simulator.accesses import Box
 from dslc.runtime.nki_simulator.elements import array_dtype, dtype_name
 from dslc.runtime.nki_simulator.engines.indirect import IndirectTensor
 from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
-from dslc.runtime.nki_simulator.tensors import Tensor, dense, is_dense
+from dslc.runtime.nki_simulator.tensors import Tensor, is_dense
 
 
 class Slice:
@@ -131,12 +132,12 @@ class NkiTensor(Tensor):
         if not self.storage.on_chip:
             if not is_dense(self.shape, self.steps):
                 self._fail("shape", f"{self} is no contiguous view: it cannot become {new}")
-            return self._view(new, dense(new))
+            return self._view(new, dense_strides(new))
         if new[0] != self.shape[0] or not is_dense(self.shape[1:], self.steps[1:]):
             self._fail(
                 "shape", f"{self} cannot become {new}: partitions stay, the rest is contiguous"
             )
-        return self._view(new, (self.steps[0], *dense(new[1:])))
+        return self._view(new, (self.steps[0], *dense_strides(new[1:])))
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> NkiTensor:
         """One axis as several."""
@@ -144,7 +145,7 @@ class NkiTensor(Tensor):
             self._fail("shape", f"{self}: axis {dim} has not the elements of {tuple(shape)}")
         if dim == 0 and self.storage.on_chip:
             self._fail("partition-stride", f"{self}: the partition axis cannot be split")
-        steps = tuple(s * self.steps[dim] for s in dense(tuple(shape)))
+        steps = tuple(s * self.steps[dim] for s in dense_strides(tuple(shape)))
         return self._view(
             (*self.shape[:dim], *shape, *self.shape[dim + 1 :]),
             (*self.steps[:dim], *steps, *self.steps[dim + 1 :]),

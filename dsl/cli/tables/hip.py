@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dslc.cli.tables.machine_code import mix_text
+
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
 
@@ -29,13 +31,9 @@ def hip_lines(made: Specialization) -> Iterator[tuple[str, str]]:
     held = occupancy(find_target(made.target), r, threads)
     yield "occupancy", f"{held.waves:g} waves on a SIMD, limited by {held.limit}"
     code = read_isa(made.source("isa"))[artifact.entry]
-    yield "instructions", f"{len(code)}: {_mix(code.mix())}"
+    yield "instructions", f"{len(code)}: {mix_text(code.mix())}"
     loop = code.main_loop()
     if loop is not None:
         share = f", {loop.share('matrix'):.0%} matrix" if loop.count("v_mfma") else ""
-        yield "main loop", f"{len(loop)}: {_mix(loop.mix())}{share}"
+        yield "main loop", f"{len(loop)}: {mix_text(loop.mix())}{share}"
     yield "times", "modelled by published rates, compared with published times in docs/hip.md"
-
-
-def _mix(counts: dict[str, int]) -> str:
-    return ", ".join(f"{kind} {n}" for kind, n in counts.items())

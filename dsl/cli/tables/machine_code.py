@@ -63,10 +63,10 @@ def _instructions(
         yield "instructions", "pip install nvidia-cuda-nvdisasm shows them"
         return
     for function in disassemble(code):
-        yield "instructions", f"{len(function)}: {_mix(function.mix())}"
+        yield "instructions", f"{len(function)}: {mix_text(function.mix())}"
         loop = function.main_loop()
         if loop is not None:
-            yield "main loop", f"{len(loop)}: {_mix(loop.mix())}"
+            yield "main loop", f"{len(loop)}: {mix_text(loop.mix())}"
             yield from _per_weight(loop, made, program)
 
 
@@ -90,5 +90,6 @@ def _per_weight(
     yield "a weight", f"{each:.2f} instructions of a lane, {iteration.weights} weights an iteration"
 
 
-def _mix(counts: dict[str, int]) -> str:
+def mix_text(counts: dict[str, int]) -> str:
+    """Instructions by kind: `matrix 32, load 8`."""
     return ", ".join(f"{kind} {n}" for kind, n in counts.items())
