@@ -35,6 +35,7 @@ from dslc.compiler.dtypes.storage import (
 __all__ = [
     "BF16", "BOOL", "E8M0", "F16", "F32", "F64", "I32", "I64", "INDEX", "TF32", "U8", "U32", "DType",
     "Kind", "Limits", "all_dtypes", "as_storage", "cast", "decode", "dtype_named", "encode",
-    "first_invalid", "from_ml_dtypes", "has_infinity", "has_nan", "limits", "pack_bits", "packed_bytes",
-    "parse_dtype", "round_to", "rounds_twice", "storage_dtype", "to_ml_dtypes", "unpack_bits", "value_dtype", "wrap",
+    "first_invalid", "from_ml_dtypes", "has_infinity", "has_nan", "limits", "pack_bits",
+    "packed_bytes", "parse_dtype", "round_to", "rounds_twice", "storage_dtype", "to_ml_dtypes",
+    "unpack_bits", "value_dtype", "wrap",
 ]  # fmt: skip
