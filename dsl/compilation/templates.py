@@ -15,7 +15,7 @@ from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
 from dslc.calls.signature import Signature, as_dim, parameter_of
 from dslc.compilation.building import BuildOptions, build
-from dslc.compilation.called_kernels import CalledKernels
+from dslc.compilation.called_kernels import CalledKernels, CallSizes
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
 from dslc.compiler.analysis.weights import free_names, weight_dims
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
@@ -137,7 +137,8 @@ class TemplateOrigin:
             choices, schedule = split(settled, self.signature.tunes)
             self._fix(known, self._needed, sizes)
             facts = self._facts(known, sizes, alignments, plain)
-            key = _key(known, choices, schedule, facts, chosen.calls_as_alone)
+            calls = self._called.sizes(known, sizes, alone=chosen.calls_as_alone)
+            key = _key(known, choices, schedule, facts, calls)
             return self._made.get(key) or self._make(
                 known, choices, schedule, sizes, alignments, plain, at_call, chosen.calls_as_alone
             )
@@ -231,8 +232,9 @@ class TemplateOrigin:
             program = None
             while program is None:
                 facts = self._facts(dims, exact or sizes, (), frozenset())
-                key = _key(dims, choices, {}, None)
-                program = self._programs.get(key) or self._elaborate(dims, choices, sizes)
+                calls = self._called.sizes(dims, sizes)
+                key = _key(dims, choices, {}, None, calls)
+                program = self._programs.get(key) or self._elaborate(dims, choices, sizes, calls)
             if len(self._programs) >= _MOST_PROGRAMS and key not in self._programs:
                 del self._programs[next(iter(self._programs))]
             self._programs[key] = program
@@ -267,10 +269,17 @@ class TemplateOrigin:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes, alignments, plain)
-                key = _key(dims, choices, schedule, facts, calls_as_alone)
+                calls = self._called.sizes(dims, sizes, alone=calls_as_alone)
+                key = _key(dims, choices, schedule, facts, calls)
                 if key in self._made:
                     return self._made[key]
-                program = self._elaborate(dims, choices, sizes, calls_as_alone=calls_as_alone)
+                used: list[object] = []
+                program = self._elaborate(dims, choices, sizes, calls, used)
+            # Calls of other sizes may have led to the same choices for all kernels.
+            same = _key(dims, choices, schedule, facts, tuple(used))
+            if same in self._made:
+                self._made[key] = self._made[same]
+                return self._made[key]
             program = argument_facts.with_facts(program, facts, self.machine.target)
             specialization = build(
                 program, choices, self.signature, self.machine, self.options, self._tile, schedule,
@@ -278,7 +287,7 @@ class TemplateOrigin:
             )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
-            self._made[key] = specialization
+            self._made[key] = self._made[same] = specialization
             return specialization
 
     def _elaborate(
@@ -286,15 +295,16 @@ class TemplateOrigin:
         dims: dict[str, int],
         choices: dict[str, object],
         sizes: Sizes,
-        *,
-        calls_as_alone: bool = False,
+        calls: CallSizes,
+        used: list[object] | None = None,
     ) -> Any:
         """The Tile IR, or None after fixing more dims that it was found to need."""
         from dslc.checker import NeedsDims
 
         try:
-            prefer = self._called.as_alone if calls_as_alone else self._called.preferred
+            prefer = self._called.preferences(calls, [] if used is None else used)
             program = self.template.elaborate(dims, choices, prefer)
+            self._called.has_elaborated()
             more = self._of_weights(program)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
@@ -353,10 +363,10 @@ def _key(
     choices: Mapping[str, object],
     schedule: Mapping[str, int],
     facts: Facts | None,
-    calls_as_alone: bool = False,
+    calls: object = None,
 ) -> tuple[object, ...]:
     settled = (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()))
-    return (*settled, facts, calls_as_alone)
+    return (*settled, facts, calls)
 
 
 def _signature(template: Template) -> Signature:
