@@ -103,8 +103,7 @@ class Facts:
     toolchain. `is_simulated` is where calls run without such a machine, `has_emulator` where they do
     so if `dsl/machines/emulation.py` is asked. Of tensors that are stored as
     rows of packed bytes, those that a kernel reads are packed for it with `packs_read_rows`, and those
-    that it writes are bytes with `packs_written_rows`; with `opens_written_rows` it writes codes, one a
-    byte, into what the caller's bytes are unpacked to. `choices_seldom_fit` tells that the first
+    that it writes are bytes with `packs_written_rows`. `choices_seldom_fit` tells that the first
     choices of a kernel are often refused: products of choices are looked through, also for kernels
     that programs call. `chooses_for_calls` tells that kernels which a program calls are chosen for the
     call's sizes, as kernels alone are; elsewhere the first choices are theirs. `unaligned_forms` is
@@ -118,7 +117,6 @@ class Facts:
     has_emulator: bool = False
     packs_read_rows: bool = True
     packs_written_rows: bool = False
-    opens_written_rows: bool = False
     choices_seldom_fit: bool = False
     chooses_for_calls: bool = False
     unaligned_forms: bool = False
