@@ -121,7 +121,7 @@ def compile(  # noqa: A001 - the module's own
     Raises DiagnosticError with all that is wrong in the source.
     """
     from dslc.compilation.building import build_options
-    from dslc.compilation.templates import origins
+    from dslc.compilation.origins import origins
     from dslc.frontend import parse_tile, read_source
     from dslc.machines.machine import CodeOptions
 

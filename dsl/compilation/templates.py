@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dslc.calls import argument_facts
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.artifact import Param
     from dslc.compiler.ir import TileProgram
-    from dslc.frontend.imports import Files
-    from dslc.frontend.tree import Module
     from dslc.kernels import Sizes
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
@@ -372,38 +369,3 @@ def _key(
 def _signature(template: Template) -> Signature:
     t = template
     return Signature(t.name, tuple(map(parameter_of, t.params)), t.dims, t.tunes, t.doc, t.loc)
-
-
-def origins(
-    module: Module,
-    options: BuildOptions,
-    *,
-    search: Sequence[Path] = (),
-    folder: Path | None = None,
-    files: Files | None = None,
-) -> dict[str, TemplateOrigin]:
-    """The kernels and programs of a syntax tree by name.
-
-    Imports are looked for in `folder`, then in `search`: of `files`, or on disk. DiagnosticError with
-    all that is wrong.
-    """
-    from dslc.checker import check_module
-    from dslc.compiler.targets import find_target
-    from dslc.frontend.imports import DISK
-    from dslc.frontend.printer import print_module
-    from dslc.machines.registry import resolve_target
-
-    checked = check_module(
-        module,
-        search=tuple(search),
-        define=options.define,
-        folder=folder,
-        files=files or DISK,
-        machine=find_target(resolve_target(options.target)),
-    )
-
-    def tile() -> str:
-        return print_module(module)
-
-    sources = checked.sources
-    return {n: TemplateOrigin(t, options, tile, sources) for n, t in checked.templates.items()}
