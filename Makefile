@@ -53,7 +53,7 @@ format: $(VENV)/.ready ## rewrite the sources in the project's format
 # The site's tools come into an environment of their own; what it says of Python it reads from the sources.
 DOCS_VENV ?= .venv-docs
 
-docs: $(DOCS_VENV)/.ready typing-view ## build the documentation's site into build/site
+docs: $(DOCS_VENV)/.ready ## build the documentation's site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
 	@echo "to read it, with its search: $(PYTHON) -m http.server -d build/site"
 
