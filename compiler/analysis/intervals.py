@@ -112,7 +112,7 @@ def of_binary(op: str, x: Interval, y: Interval, dtype: DType) -> Interval | Non
         case "floordiv" if y[0] > 0 and not dtype.is_float:
             return _spanned(_floor, x, y)
         case "mod" if y[0] > 0:
-            if 0 <= x[0] and x[1] < y[0]:
+            if x[0] >= 0 and x[1] < y[0]:
                 return x
             return 0, (y[1] if dtype.is_float else min(y[1] - 1, x[1]) if x[0] >= 0 else y[1] - 1)
         case "pow" if x[0] >= 0 and dtype.is_float:
@@ -176,6 +176,6 @@ def _floor(a: Number, b: Number) -> Number:
 
 def _power(base: float, x: float) -> float:
     try:
-        return base**x
+        return float(base**x)
     except OverflowError:
         return math.inf

@@ -130,9 +130,7 @@ class Costs:
             lambda done: self._later(lambda: self._take(name, key, asked_for, done))
         )
 
-    def _take(
-        self, name: tuple[str, str], key: Key, asked_for: str, done: Future[Answer]
-    ) -> None:
+    def _take(self, name: tuple[str, str], key: Key, asked_for: str, done: Future[Answer]) -> None:
         if self._waiting.get(name, (None, None))[1] is done:
             del self._waiting[name]
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dslc.frontend import tree
 from dslc.frontend.printer import print_item
 from dslc.frontend.tokens import KEYWORDS, Token
-from dslc.language_server.checking import Facts
+from dslc.language_server.checking import Fact, Facts
 from dslc.language_server.document import Document, Part
 from dslc.language_server.language import Described, dtype_text, functions, statement_text
 from dslc.language_server.names import Kind, Name, locals_of, resolve

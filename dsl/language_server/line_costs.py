@@ -115,10 +115,9 @@ def _answer(question: Question) -> Answer:
     prediction = predicted(made, program, sizes)
     own = next(p for p in document.parts if p.item and p.item.name == kernel.name)  # type: ignore[union-attr]
     costs = {line: rest for file, line, *rest in lines if file == own.key}
+    modelled = dict(inspection.lines).get("modelled", "")
     said = "\n".join(f"{label}: {text}" for label, text in inspection.lines)
-    return Answer(
-        (_head(made, sizes, prediction, costs), said), _labels(costs)
-    )
+    return Answer((_head(made, sizes, prediction, modelled, costs), said), _labels(costs))
 
 
 def _origin(document: Document, workspace: Any, question: Question) -> TemplateOrigin:
@@ -137,20 +136,20 @@ def _head(
     made: Specialization,
     sizes: Mapping[str, int],
     prediction: Mapping[str, Any] | None,
+    modelled: str,
     costs: Mapping[int, list[Any]],
 ) -> str:
     """`cuda:sm_90a, M=1024: 6.0 us, limited by latency; 128 registers, 16 KiB shared`."""
     from dslc.cli.tables.table import size_text
     from dslc.compiler.cost.prediction import microseconds
-
     from dslc.tuner.tasks import registers_of
 
     given = ", ".join(f"{n}={v}" for n, v in {**sizes, **made.config}.items())
     parts = [f"{made.target}{', ' if given else ''}{given}:"]
     if prediction is not None:
         parts.append(f"{microseconds(prediction['seconds'])}, limited by {prediction['reason']}")
-    elif costs:
-        parts.append(f"{microseconds(sum(c[0] for c in costs.values()))} of work")
+    elif modelled:
+        parts.append(f"modelled {modelled}")
     # What the machine's assembler says, else what the statements hold by estimate.
     registers = max(registers_of(made.artifact).values(), default=0)
     registers = registers or max((c[5] for c in costs.values()), default=0)
@@ -167,14 +166,25 @@ def _labels(costs: Mapping[int, list[Any]]) -> dict[int, tuple[str, str]]:
 
     total = sum(c[0] for c in costs.values())
     labels = {}
-    for line, (seconds, unit, loaded, stored, operations, registers, shared, units) in costs.items():
+    for line, (
+        seconds,
+        unit,
+        loaded,
+        stored,
+        operations,
+        registers,
+        shared,
+        units,
+    ) in costs.items():
         if seconds <= total * _LEAST:
             continue
         label = [_short(seconds)]
         label += [f"{registers} reg"] if registers else []
         label += [f"{size_text(shared)} shared"] if shared else []
         more = [f"{name}: {microseconds(s)}" for name, s in units.items() if s]
-        more += [f"{text}: {size_text(n)}" for text, n in (("reads", loaded), ("writes", stored)) if n]
+        more += [
+            f"{text}: {size_text(n)}" for text, n in (("reads", loaded), ("writes", stored)) if n
+        ]
         more += [f"operations: {operations:,}"] if operations else []
         labels[line] = " · ".join(label), f"busiest: {unit}\n" + "\n".join(more)
     return labels

@@ -104,8 +104,12 @@ VALUES = """kernel scores(w: u4[N, K], x: f16[N, K], y: out f16[N, K]):
 
 def as_python(text: str) -> str:
     """A kernel of these tests as a decorated function."""
-    head = "import dslc\nfrom dslc.lang import *\n\nN, K = dims('N K')\n\n\n@dslc.kernel\ndef scores"
-    text = re.sub(r"(\w+): (out )?(\w\d+)\[", r"\1: \2tensor[\3, ", text).replace("out tensor", "out")
+    head = (
+        "import dslc\nfrom dslc.lang import *\n\nN, K = dims('N K')\n\n\n@dslc.kernel\ndef scores"
+    )
+    text = re.sub(r"(\w+): (out )?(\w\d+)\[", r"\1: \2tensor[\3, ", text).replace(
+        "out tensor", "out"
+    )
     return text.replace("kernel scores", head).replace("require K <= 4096", "require(K <= 4096)")
 
 
@@ -143,14 +147,18 @@ def test_lines_show_what_they_cost_once_it_is_computed(play, name: str) -> None:
     async def scenario(editor) -> None:
         assert await editor.open(name, text) == []
         head = next(n for n, row in enumerate(text.split("\n"), 1) if "scores(" in row)
-        lines = await editor.hints(name, "cuda:sm_90a")
+        lines = await editor.hints(name, "hip:gfx942")
         (said,) = lines[head]
-        assert re.search(r"cuda:sm_90a, N=1024, K=2048: [\d.]+ us, limited by .*; \d+ registers", said)
+        assert re.search(
+            r"hip:gfx942, N=1024, K=2048: [\d.]+ us, limited by .*; \d+ registers", said
+        )
         (load,) = (n for n, row in enumerate(text.split("\n"), 1) if "sigmoid" in row)
         (cost,) = (t for t in lines[load] if " us" in t)
         assert re.match(r"[\d.]+ us · \d+ reg", cost)
         # A comment above moves them; a line that changed has none until it is computed again.
-        await editor.change(name, "gate = sigmoid(", "# here\n            gate = 2.0 * sigmoid(", wait=False)
+        await editor.change(
+            name, "gate = sigmoid(", "# here\n            gate = 2.0 * sigmoid(", wait=False
+        )
         moved = await editor.hints(name)
         assert moved[head] == lines[head]
         assert not any(" us" in t for t in moved.get(load + 1, ()))

@@ -129,7 +129,9 @@ def _serve(options: CompileOptions) -> None:
         )
         if not a.get("pass"):
             return Place(follow(run, options))
-        return follow_pass(run, replace(options, target=a.get("target") or options.target), a["pass"])
+        return follow_pass(
+            run, replace(options, target=a.get("target") or options.target), a["pass"]
+        )
 
     Adapter(sys.stdin.buffer, sys.stdout.buffer, launch).run()
 

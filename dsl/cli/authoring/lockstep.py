@@ -113,9 +113,7 @@ class Lockstep:
     @property
     def threads(self) -> tuple[str, ...]:
         """What an editor shows as threads: each side."""
-        return tuple(
-            f"{word} {self.sides[1].title}: {self.title}" for word in ("before", "after")
-        )
+        return tuple(f"{word} {self.sides[1].title}: {self.title}" for word in ("before", "after"))
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
@@ -215,7 +213,11 @@ class Lockstep:
         found = [
             event
             for which, side in enumerate(self.sides)
-            if (event := self._step_of(which, side.recording.writer(name, index, self.moment(which))))
+            if (
+                event := self._step_of(
+                    which, side.recording.writer(name, index, self.moment(which))
+                )
+            )
             is not None
         ]
         if found:

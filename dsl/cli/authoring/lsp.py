@@ -35,9 +35,7 @@ dslc lsp --tcp 127.0.0.1:2087
 )
 @click.option("--costs/--no-costs", default=True, help="Show what lines cost.")
 @session_options
-def command(
-    tcp: str | None, stdio: bool, target: str, dims: tuple[str, ...], costs: bool
-) -> None:
+def command(tcp: str | None, stdio: bool, target: str, dims: tuple[str, ...], costs: bool) -> None:
     """Answer an editor's questions about .tile files and decorated functions.
 
     It speaks the Language Server Protocol over the standard input and output: editors start it. What

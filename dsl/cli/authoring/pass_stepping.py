@@ -38,7 +38,11 @@ class PassStepper(Stepper):
             f"{len(after.recording.events)} instructions, {both} the same; help lists the commands"
         )
         for one in self.place.outputs:
-            gap = "" if one.difference == 0 else f", by {one.difference:.3g} ({one.allowed:.3g} allowed)"
+            gap = (
+                ""
+                if one.difference == 0
+                else f", by {one.difference:.3g} ({one.allowed:.3g} allowed)"
+            )
             click.echo(f"{one.output}: {one.verdict}{gap}")
         for finding in self.place.findings:
             click.echo(f"after: {finding.code} {finding.message}")

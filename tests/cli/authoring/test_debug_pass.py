@@ -66,7 +66,8 @@ def play(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 def test_the_first_difference_is_found_and_both_sides_are_shown(play) -> None:
     shown = play(
-        "diff", "print scaled", "print acc", "print scaled[1]", "back", "break 8; continue; continue; continue; continue", "diff 10",
+        "diff", "print scaled", "print acc", "print scaled[1]", "back",
+        "break 8; continue; continue; continue; continue", "diff 10",
         words=("--pass", "dead-code", "--turn", "m=2"),
     )  # fmt: skip
     assert shown[0].startswith("turn m=2: before and after dead-code, ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dslc
 import numpy as np
 import pytest
 from dslc.calls.arguments import dim_size
@@ -12,7 +13,6 @@ from dslc.compiler.interpreter.recording import Recording
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir.traverse import walk
 
-import dslc
 from support.kernels import statements
 from support.oracle import arguments
 from support.oracle.generator import generate
@@ -122,7 +122,9 @@ def _outside(seed: int) -> list[str]:
         with np.errstate(invalid="ignore"):
             is_out = (numbers < low - abs(low) * near) | (numbers > high + abs(high) * near)
         if is_out.any():
-            bad.append(f"{seed}: {event.out} at {event.loc} has {numbers[is_out][0]}, not {low} to {high}")
+            bad.append(
+                f"{seed}: {event.out} at {event.loc} has {numbers[is_out][0]}, not {low} to {high}"
+            )
     return bad
 
 

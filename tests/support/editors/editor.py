@@ -32,7 +32,7 @@ class Editor:
             self.refreshed.set()
 
     async def start(self) -> Editor:
-        await self.client.start_io(sys.executable, "-m", "dslc", "lsp", "--target", "cuda:sm_90a")
+        await self.client.start_io(sys.executable, "-m", "dslc", "lsp", "--target", "hip:gfx942")
         result = await self.client.initialize_async(
             types.InitializeParams(
                 capabilities=types.ClientCapabilities(
