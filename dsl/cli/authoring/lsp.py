@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+from dslc.cli.options import dim_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import session_options
 
@@ -26,13 +27,7 @@ dslc lsp --tcp 127.0.0.1:2087
     show_default="the GPU that is here, else the CPU",
     help="The machine for which the costs of lines are predicted.",
 )
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="The size of a dim in these predictions (default 1024). Repeatable.",
-)
+@dim_option("The size of a dim in these predictions (default 1024).")
 @click.option("--costs/--no-costs", default=True, help="Show what lines cost.")
 @session_options
 def command(tcp: str | None, stdio: bool, target: str, dims: tuple[str, ...], costs: bool) -> None:
