@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dslc.cli.authoring.lockstep import Lockstep
     from dslc.cli.feeding import Feed
     from dslc.compilation.specialization import Specialization
+    from dslc.compiler.diagnostics import Diagnostic
     from dslc.compiler.interpreter.recording import Recording
     from dslc.compiler.ir import Kernel as IrKernel
     from dslc.compiler.ir.program import TileProgram
@@ -89,7 +90,8 @@ def follow_pass(run: Run, options: CompileOptions, name: str) -> Lockstep:
     if every and run.turn:
         text = f"{name} changes the grid: there is no turn that both programs have"
         raise error("DSL0910", text, hint="without --turn all turns are followed")
-    sides, results, findings = [], [], []
+    sides, results = [], []
+    findings: list[Diagnostic] = []
     for number, program in zip((first, last), programs, strict=True):
         arguments = fed.fresh()
         for param in program.packed:  # a pass has chosen how these are stored

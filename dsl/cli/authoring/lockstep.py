@@ -258,8 +258,7 @@ def _made(side: Side, event: Event) -> tuple[str, Any] | None:
 
 def _aligned(before: list[Event], after: list[Event]) -> Iterator[Step]:
     """The steps, in the order of both sides."""
-    keys = [list(_keys(events)) for events in (before, after)]
-    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, list(_keys(before)), list(_keys(after)), autojunk=False)
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
             yield from zip(range(i, i_end), range(j, j_end), strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -112,7 +113,7 @@ class PassStepper(Stepper):
                 found.append(self.place.value(text, which))
             except (LookupError, ValueError) as failure:
                 click.echo(f"{text}, {('before', 'after')[which]}: {failure}")
-        if len(found) == 2 and np.array_equal(*found, equal_nan=_has_nan(found[0])):
+        if len(found) == 2 and _is_same(found[0], found[1]):
             click.echo(f"{text}, the same: {shown(found[0])}")
         elif len(found) == 2:
             for label, value in zip(("before", "after"), found, strict=True):
@@ -121,9 +122,9 @@ class PassStepper(Stepper):
             click.echo(f"{text}: {shown(found[0])}")
 
 
-def _has_nan(value: object) -> bool:
-    """Whether a value can have NaN at all."""
-    return np.asarray(value).dtype.kind == "f"
+def _is_same(before: Any, after: Any) -> bool:
+    """Whether values are equal, NaN to NaN."""
+    return np.array_equal(before, after, equal_nan=np.asarray(before).dtype.kind == "f")
 
 
 def _cut(text: str, width: int) -> str:
