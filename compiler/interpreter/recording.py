@@ -32,19 +32,28 @@ class Event:
     elements after it and `written` says which were its own.
     """
 
-    loc: Loc | None
+    instruction: ins.Instruction
     frame: Frame
     out: Value | None
     memory: Memory | None = None
     codes: Array | None = None
     written: Array | None = None
 
+    @property
+    def loc(self) -> Loc | None:
+        """The place in the source that the instruction is for."""
+        return self.instruction.loc
+
 
 @dataclass(slots=True)
 class Recording:
-    """The events of the turn whose indices are `wanted`; of the first that runs where it is None."""
+    """The events of the turn whose indices are `wanted`; of the first that runs where it is None.
+
+    With `every` they are those of all turns, as they run.
+    """
 
     wanted: tuple[int, ...] | None = None
+    every: bool = False
     title: str = ""
     events: list[Event] = field(default_factory=list)
     slots: dict[Any, int] = field(default_factory=dict)
@@ -54,13 +63,16 @@ class Recording:
     def takes(self, frame: Frame) -> bool:
         """Whether a frame is that of the turn."""
         turn = frame[TURN]
+        if self.every:
+            return True
         if self.wanted is None:
             self.wanted = turn.indices
         return bool(turn.indices == self.wanted)
 
     def begin(self, scope: Scope, frame: Frame) -> None:
         """Before the first event: what memories hold then."""
-        self.slots, self.title = scope.slots, frame[TURN].title
+        self.slots = scope.slots
+        self.title = "all turns" if self.every else frame[TURN].title
         for name, slot in scope.slots.items():
             if isinstance(name, Memory) and frame[slot] is not None:
                 self.before[name] = np.array(frame[slot].codes)
@@ -135,6 +147,6 @@ def recorded(scope: Scope, i: ins.Instruction, step: Step) -> Step:
             if not window.empty:
                 written[window.index] = True
         tile = out if isinstance(out, Value) else None
-        recording.add(Event(i.loc, f.copy(), tile, memory, codes, written))
+        recording.add(Event(i, f.copy(), tile, memory, codes, written))
 
     return kept

@@ -57,10 +57,13 @@ def elaborate(
     finish(c)
     body = in_place(body, c.totals)
     used = tuple((n, fixed[n]) for n in head.dims if n in fixed)
-    return Kernel(
+    kernel = Kernel(
         node.name, params, tuple(c.dims.values()), grid, body, requires,
         fixed=used, config=chosen, doc=node.doc, loc=node.loc,
     )  # fmt: skip
+    if c.observer is not None:
+        c.observer.kernel(kernel)
+    return kernel
 
 
 def finish(c: Context) -> None:

@@ -121,7 +121,7 @@ def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> 
 def _tell(c: Context, name: tree.Name) -> None:
     """Tell the observer what a name that was just bound stands for."""
     if c.observer is not None:
-        c.observer(name.loc, c.names[name.id])
+        c.observer.name(name.loc, c.names[name.id])
 
 
 def bind(c: Context, name: str, item: Item, loc: Loc) -> None:
