@@ -45,11 +45,14 @@ class CodeOptions:
     """How a machine's code is compiled; it bears on GPUs.
 
     `line_info` lets profilers show the lines of the emitted text. `fmad` lets the compiler contract
-    products and sums into FMAs, which changes results in the last place.
+    products and sums into FMAs, which changes results in the last place. On NVIDIA's, `source_lines`
+    lets profilers show the lines of the source, and `trap_waits` stops a kernel whose wait never ends.
     """
 
     line_info: bool = False
     fmad: bool = False
+    source_lines: bool = False
+    trap_waits: bool = False
 
 
 PLAIN_CODE = CodeOptions()
