@@ -1,4 +1,4 @@
-"""Limits of descriptors: the largest numbers that the registers hold are taken, the next are refused."""
+"""Limits of descriptors: the largest numbers that registers hold are taken, the next are refused."""
 
 from __future__ import annotations
 
