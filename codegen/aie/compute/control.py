@@ -24,8 +24,10 @@ from dslc.codegen.aie.compute.scalars import scalar
 from dslc.codegen.aie.compute.shaping import units_only
 from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
 from dslc.codegen.aie.planning.blocking import Blocking
+from dslc.codegen.aie.planning.herd import Herd
 from dslc.codegen.aie.planning.merging import Cascade
 from dslc.codegen.aie.planning.plan import Fifo
+from dslc.codegen.aie.planning.rounds import key
 from dslc.codegen.aie.planning.scopes import Access, Scope, Scopes
 from dslc.codegen.aie.planning.streams import Stream
 from dslc.compiler.ir import Role, Value
@@ -38,7 +40,7 @@ from dslc.compiler.ir.traverse import Body, tile_of
 
 @dataclass(slots=True)
 class Program:
-    """One core's program as it is written: its FIFOs by stream, the objects that it holds now.
+    """The program of one `core` of the herd as it is written: its FIFOs by stream, what it holds now.
 
     `windows` are the sizes of those that were copied without what they had been widened by. In a
     cascade it is the program of one of `stages` cores, the `stage`th.
@@ -50,6 +52,8 @@ class Program:
     blocking: Blocking
     accesses: Mapping[Stmt, tuple[Stream, Access]]
     ports: Ports
+    herd: Herd
+    core: tuple[int, int]
     objects: dict[Stream, str] = field(default_factory=dict)
     windows: dict[Stream, tuple[int, ...]] = field(default_factory=dict)
     cascade: Cascade | None = None
@@ -65,11 +69,17 @@ class Program:
     def objects_of(self, scope: Scope) -> Iterator[None]:
         """Acquire the objects of a scope, and release them after it."""
         groups: dict[Fifo, list[Stream]] = {}
+        late = [s for s in self.fifos if s.scope is scope and s.late]
         for stream, fifo in self.fifos.items():
-            if stream.scope is scope:
+            if stream.scope is scope and not stream.late:
                 groups.setdefault(fifo, []).append(stream)
         for fifo, streams in list(groups.items()):
             streams.sort(key=lambda s: s.number)
+            if any(fifo.comes_often(s) for s in streams):
+                for stream in streams:
+                    self._take_own(fifo, stream)
+                del groups[fifo]
+                continue
             taken = self.ports.acquire(self.e, fifo, streams)
             for stream in streams:
                 self.objects[stream] = self._viewed(taken[stream], fifo, stream)
@@ -80,6 +90,8 @@ class Program:
                 self.ports.release(self.e, fifo, streams)
                 del groups[fifo]
         yield
+        for stream in late:
+            self._give_back(self.fifos[stream], stream)
         for fifo, streams in groups.items():
             self.ports.release(self.e, fifo, streams)
 
@@ -99,28 +111,75 @@ class Program:
         with e.loop(count) as loop:
             e.store(e.out.constant(0, stored(dtype)), target, Flat(e.out.at(loop)), 1, raw=True)
 
+    def _take_own(self, fifo: Fifo, stream: Stream) -> None:
+        """Let the objects pass that are other cores', and copy this one's, piece by piece."""
+        e = self.e
+        before, after = self._others(fifo, stream)
+        self._let_pass(fifo, stream, before)
+        shape = (
+            stream.pieces,
+            stream.elements if stream.asked is None else math.prod(stream.asked),
+        )
+        kept = e.buffer(stream.name, stream.memory.dtype, shape)
+        for piece in range(stream.pieces):
+            taken = self.ports.acquire(e, fifo, [stream])
+            self._copy(self._viewed(taken[stream], fifo, stream), stream, kept, piece * shape[1])
+            self.ports.release(e, fifo, [stream])
+        self._let_pass(fifo, stream, after)
+        self.objects[stream], self.windows[stream] = kept.name, stream.window
+
+    def _others(self, fifo: Fifo, stream: Stream) -> tuple[int, int]:
+        """How many objects of other cores come ahead of this one's window, and after it."""
+        cores = fifo.rounds.get(stream, (self.core,))
+        keys = [key(stream, self.herd, c) for c in cores]
+        own = keys.index(key(stream, self.herd, self.core)) if len(cores) > 1 else 0
+        return own * stream.pieces, (len(cores) - 1 - own) * stream.pieces
+
+    def _take_late(self, stream: Stream) -> None:
+        """The object of a stream that comes after the loops of its scope, where it is first wanted."""
+        fifo = self.fifos[stream]
+        self._let_pass(fifo, stream, self._others(fifo, stream)[0])
+        taken = self.ports.acquire(self.e, fifo, [stream])
+        self.objects[stream] = self._viewed(taken[stream], fifo, stream)
+
+    def _give_back(self, fifo: Fifo, stream: Stream) -> None:
+        """Release a late object and let other cores' pass; all where a stage had no use for it."""
+        before, after = self._others(fifo, stream)
+        if stream not in self.objects:
+            self._let_pass(fifo, stream, before + 1 + after)
+            return
+        self.ports.release(self.e, fifo, [stream])
+        self._let_pass(fifo, stream, after)
+        del self.objects[stream]
+
+    def _let_pass(self, fifo: Fifo, stream: Stream, count: int) -> None:
+        """Take objects and give them back unread."""
+        if count:
+            with self.e.loop(count, hint="passing"):
+                self.ports.acquire(self.e, fifo, [stream])
+                self.ports.release(self.e, fifo, [stream])
+
     def _keep_objects(self, streams: list[Stream]) -> None:
         """Copies of objects whose FIFO is wanted for others before they are done with."""
         for stream in streams:
-            count, dtype = stream.elements, stream.memory.dtype
-            if stream.weave is not None:
-                asked = stream.asked or stream.sizes
-                rows = math.prod(asked[:-1])
-                kept = self.e.buffer(stream.name, dtype, (rows, asked[-1]))
-                source = woven(self.objects[stream], stream)
-                copy_woven(self.e, source, kept, stream.sizes[-1])
-                self.windows[stream] = asked
-            elif stream.asked is None:
-                kept = self.e.buffer(stream.name, dtype, (count,))
-                copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), kept)
-            else:
-                rows, wide = math.prod(stream.sizes[:-1]), stream.sizes[-1]
-                shape = rows, stream.asked[-1]
-                kept = self.e.buffer(stream.name, dtype, shape)
-                source = Stored(self.objects[stream], count, dtype, shape, (wide, 1))
-                copy_rows(self.e, source, kept)
-                self.windows[stream] = stream.asked
-            self.objects[stream] = kept.name
+            window = stream.window
+            kept = self.e.buffer(stream.name, stream.memory.dtype, window)
+            self._copy(self.objects[stream], stream, kept)
+            self.objects[stream], self.windows[stream] = kept.name, window
+
+    def _copy(self, name: str, stream: Stream, kept: Stored, at: int = 0) -> None:
+        """An object into a buffer from an element on, without what it was widened by."""
+        count, dtype = stream.elements, stream.memory.dtype
+        asked, wide = stream.asked or stream.sizes, stream.sizes[-1]
+        shape = math.prod(asked[:-1]), asked[-1]
+        target = Stored(kept.name, kept.count, dtype, shape, (shape[1], 1), at)
+        if stream.weave is not None:
+            copy_woven(self.e, woven(name, stream), target, wide)
+        elif stream.asked is None:
+            target = Stored(kept.name, kept.count, dtype, (count,), (1,), at)
+            copy(self.e, Stored(name, count, dtype, (count,), (1,)), target)
+        else:
+            copy_rows(self.e, Stored(name, count, dtype, shape, (wide, 1)), target)
 
     def part(self, stmt: ins.Load | ins.Store) -> Stored:
         """Where an access lies in its object."""
@@ -235,6 +294,9 @@ class Program:
         filled = stmt.other is not None and constant(stmt.other) != 0
         if filled and any(a.checked for a in stmt.region.axes):
             raise refuse(stmt, "an NPU's tensors are padded with 0: another fill needs a where")
+        stream, _ = self.accesses[stmt]
+        if stream.late and stream not in self.objects:
+            self._take_late(stream)
         self.e.held[stmt.out] = self.part(stmt)
 
     def _concat(self, stmt: ins.Concat) -> None:

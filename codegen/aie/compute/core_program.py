@@ -70,6 +70,8 @@ def emit_core(
         blocking,
         accesses,
         ports,
+        plan.herd,
+        (row, column),
         cascade=cascade,
         stage=plan.herd.stage(row),
         stages=plan.herd.stages,
