@@ -51,6 +51,8 @@ def sharing(
             for rule in order:
                 joined = joined or _join(groups, mixed=True, rule=rule, last=last)
                 joined = joined or (None if output else _join_unlike(groups, runs, rule))
+            if joined is None and not output:  # objects that fit badly are better than none
+                joined = _join_unlike(groups, runs, _is_any, math.inf)
             if joined is None:
                 break
             groups = joined
@@ -100,14 +102,13 @@ def _join(
 
 
 def _join_unlike(
-    groups: list[Group], runs: Callable[[Scope], int], rule: Rule
+    groups: list[Group], runs: Callable[[Scope], int], rule: Rule, most: float = _WIDENED
 ) -> list[Group] | None:
     """The two groups as one that move the fewest bytes more, being widened and being apart."""
     best: tuple[int, list[Group]] | None = None
     for group, other in combinations(groups, 2):
         both = _ordered(group, other)
-        size = _shared_bytes(both)
-        if size is None or not rule(both):
+        if _shared_bytes(both) > most * _largest(both)[0] * WORD or not rule(both):
             continue
         more = _bytes(both, both, runs)
         more -= sum(_bytes(g, g, runs) for g in (group, other))
@@ -119,7 +120,7 @@ def _join_unlike(
 
 def _bytes(some: Group, group: Group, runs: Callable[[Scope], int]) -> int:
     """The bytes of some of the streams that share a FIFO."""
-    size, pieces = _shared_bytes(group) or 0, _pieces(group)
+    size, pieces = _shared_bytes(group), _pieces(group)
     return sum(runs(s.scope) * size * pieces.get(s, 1) for s in some)
 
 
@@ -165,7 +166,8 @@ def _replaced(groups: list[Group], group: Group, other: Group, both: Group) -> l
 
 def _is_alike(a: Stream, b: Stream) -> bool:
     """Whether objects of two streams may come on one FIFO."""
-    return a.memory.dtype == b.memory.dtype and a.elements == b.elements
+    same = a.memory.dtype == b.memory.dtype and a.elements == b.elements
+    return same and _rows(a) * _words(a) == _rows(b) * _words(b)
 
 
 def _in_one_scope(a: Stream, b: Stream) -> bool:
@@ -207,15 +209,18 @@ def _is_divided(stream: Stream, pieces: int, most: int) -> bool:
     return whole and words and _rows(stream, pieces) * _words(stream, pieces) <= most
 
 
-def _shared_bytes(group: Group) -> int | None:
-    """The bytes of an object that serves all streams of a group; None where their rows fit none."""
+def _largest(group: Group) -> tuple[int, int]:
+    """The words of the largest object of a group, and what its rows of them must divide."""
     pieces = _pieces(group)
     rows = [_rows(s, pieces.get(s, 1)) for s in group]
-    words = [_words(s, pieces.get(s, 1)) for s in group]
-    largest = max(n * w for n, w in zip(rows, words, strict=True))
-    unit = math.lcm(*rows)
-    words = -(-largest // unit) * unit
-    return words * WORD if words <= _WIDENED * largest else None
+    lengths = [_words(s, pieces.get(s, 1)) for s in group]
+    return max(n * w for n, w in zip(rows, lengths, strict=True)), math.lcm(*rows)
+
+
+def _shared_bytes(group: Group) -> int:
+    """The bytes of an object that serves all streams of a group."""
+    largest, unit = _largest(group)
+    return -(-largest // unit) * unit * WORD
 
 
 def fit(groups: list[Group]) -> None:
@@ -231,9 +236,8 @@ def fit(groups: list[Group]) -> None:
         if len({(s.blocks, s.matrix, s.memory.dtype) for s in group}) > 1 and not _weave(group):
             for stream in group:
                 stream.blocks = None
-        if len({(s.elements, s.memory.dtype) for s in group}) > 1:
+        if any(not _is_alike(group[0], s) for s in group):
             size = _shared_bytes(group)
-            assert size is not None, "groups are made of streams that fit"
             for stream in group:
                 stream.widen(size)
 

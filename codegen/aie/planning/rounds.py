@@ -6,8 +6,8 @@ cores; each copies its own and lets the others pass:
 
     core 0: [r0] r1  r2  r3  b0 b1 ... b7    core 1: r0 [r1] r2  r3  b0 b1 ... b7
 
-The other way is a FIFO for each core, by which `b` leaves the host's memory once for every core. The way
-that takes less time is chosen.
+The other way is a FIFO for each core, by which `b` leaves the host's memory once for every core. The
+way that takes less time is chosen.
 """
 
 from __future__ import annotations
