@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from dslc.codegen.aie.planning.scopes import Scope
 from dslc.codegen.aie.planning.streams import Stream, Weave
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import U8, DType
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Var
 
 Group = tuple[Stream, ...]
@@ -51,8 +53,9 @@ def sharing(
             for rule in order:
                 joined = joined or _join(groups, mixed=True, rule=rule, last=last)
                 joined = joined or (None if output else _join_unlike(groups, runs, rule))
-            if joined is None and not output:  # objects that fit badly are better than none
-                joined = _join_unlike(groups, runs, _is_any, math.inf)
+            if joined is None:  # objects that fit badly are better than none
+                unlike = partial(_join_unlike, groups, runs, _is_any, math.inf)
+                joined = _join_whole(groups) if output else unlike()
             if joined is None:
                 break
             groups = joined
@@ -116,6 +119,25 @@ def _join_unlike(
         if best is None or more < best[0]:
             best = more, _replaced(groups, group, other, both)
     return None if best is None else best[1]
+
+
+def _join_whole(groups: list[Group]) -> list[Group] | None:
+    """Two groups of results that are whole tensors: what lies after one's end in the host's memory is
+    padding, so that a row of it may be widened to the other's object.
+    """
+    for group, other in combinations(groups, 2):
+        both = _ordered(group, other)
+        largest = max(both, key=lambda s: s.bytes)
+        rows = all(s is largest or _rows(s) == 1 for s in both)
+        if rows and all(_is_whole(s) for s in both) and largest.bytes == _shared_bytes(both):
+            return _replaced(groups, group, other, both)
+    return None
+
+
+def _is_whole(stream: Stream) -> bool:
+    """Whether one object is all of a tensor, and comes once in a launch."""
+    extents = tuple(constant(n) for n in stream.memory.shape)
+    return extents == stream.sizes and stream.scope.parent is None
 
 
 def _bytes(some: Group, group: Group, runs: Callable[[Scope], int]) -> int:

@@ -29,3 +29,18 @@ def test_objects_are_widened_as_far_as_they_must(name: str) -> None:
     arrays = made.padded
     simulate(made.text, arrays)
     assert_close(made.written(arrays), made.expected())
+
+
+def test_results_that_are_whole_tensors_leave_by_one_channel() -> None:
+    source = """
+kernel sorted_out(x: i32[M], most: out i32[3], sums: out f32[4, M], places: out u8[M], own: out i16[5]):
+    v = x[:]
+    most[:] = full(i32, [3], max(v))
+    sums[:, :] = cast(arange(4)[:, None] * v, f32)
+    places[:] = cast(v % 7, u8)
+    own[:] = full(i16, [5], 3)
+"""
+    made = case(source, "sorted_out", M=24)
+    arrays = made.padded
+    simulate(made.text, arrays)
+    assert_close(made.written(arrays), made.expected())
