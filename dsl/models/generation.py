@@ -14,12 +14,12 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import find_target
 from dslc.environment import default_target
 from dslc.machines.registry import resolve_target
+from dslc.models.calibration import parts_of
+from dslc.models.changes import Changes
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
 from dslc.models.imported import ImportedParts, is_import
-from dslc.models.linear import Rounding
 from dslc.models.names import Weights
-from dslc.models.parts import CheckpointParts
 from dslc.runtime.elements import Array
 from dslc.session import Session
 
@@ -128,24 +128,30 @@ def open_model(
     dtype: str = "",
     length: int = 0,
     quantize: str = "",
+    compress: float = 0.0,
+    calibration: Array | None = None,
     progress: Progress | None = None,
 ) -> Model:
     """A checkpoint ready to run (see `dslc.checkpoints`), or what `dslc import` made of one.
 
     `dtype` is that of activations (f32), `length` bounds the tokens (0: up to 4096). `quantize` is a
     dtype and a group, such as `u4:128`, to which float weights of products are rounded; the head takes
-    8 bits then. An import has its own: DSL0778 for others.
+    8 bits then. `compress` is the share of the parameters of feed-forward halves that factors save.
+    With `calibration`, sequences of tokens [n, length], both go by what they bring to products. An
+    import has its own: DSL0778 for others.
     """
     begin = time.perf_counter()
     if is_import(Path(path)):
+        if calibration is not None or compress:
+            raise error("DSL0778", f"{path} is an import, whose weights stay as they are")
         decoder = _imported(Path(path), target, (dtype, length, quantize), progress)
     else:
         session = Session(target) if target else Session()
         checkpoint = open_checkpoint(Path(path))
         config = read_config(checkpoint.config)
         limit = length or min(config.positions, 4096)
-        rounding = Rounding.parse(quantize) if quantize else None
-        parts = CheckpointParts(Weights(checkpoint, config), dtype or "f32", rounding)
+        changes = Changes.of(quantize, compress, calibration)
+        parts = parts_of(Weights(checkpoint, config), dtype or "f32", changes)
         decoder = Decoder(parts, session, dtype or "f32", limit, progress)
     return Model(decoder.config, decoder, Times(load=time.perf_counter() - begin))
 
