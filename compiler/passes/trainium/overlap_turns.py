@@ -3,28 +3,28 @@
 Before (tests/ir/overlap-turns/example.tir), where the engines wait for the chain from the row's maximum
 to the sum of its exponentials, turn after turn:
 
-    grid m in range(0, 1024, 128)
-    %row = load @x[m : +128!, 0 : +1024!] : f32[128, 1024]
-    %e = reduce max %row, axis=1, keepdims : f32[128, 1]
-    %e_1 = broadcast %e : f32[128, 1024]
-    %e_2 = fused %row, %e_1, steps="sub exp" : f32[128, 1024]
-    %y = reduce sum %e_2, axis=1, keepdims : f32[128, 1]
+    grid m in range(0, 384, 128)
+    %row = load @x[m : +128!, 0 : +256!] : f32[128, 256] ...
+    %e = reduce max %row, axis=1, keepdims : f32[128, 1] ...
+    %e_1 = broadcast %e : f32[128, 256] ...
+    %e_2 = fused %row, %e_1, steps="sub exp" : f32[128, 256] ...
+    %y = reduce sum %e_2, axis=1, keepdims : f32[128, 1] ...
     ...
-    store @y[m : +128!, 0 : +1024!], %y_3
+    store @y[m : +128!, 0 : +256!], %y_4
 
 After: the turns are a loop that carries what passes from the first stage to the second.
 
-    %row = load @x[0 : +128!, 0 : +1024!] : f32[128, 1024]
+    %row = load @x[0 : +128!, 0 : +256!] : f32[128, 256] ...
     ...
-    %y = reduce sum %e_2, axis=1, keepdims : f32[128, 1]
-    for m in range(0, 896, 128) carry (%e_3 = %e_2, %y_1 = %y) {
-      %row_1 = load @x[m + 128 : +128!, 0 : +1024!] : f32[128, 1024]
+    %e_7, %y_7 = for m in range(0, 256, 128) carry (%e_3 : ... = %e_2, %y_2 : ... = %y) {
+      %row_1 = load @x[m + 128 : +128!, 0 : +256!] : f32[128, 256] ...
       ...
-      store @y[m : +128!, 0 : +1024!], %y_5
-      yield %e_5, %y_4
+      %y_6 = mul %e_3, %y_5 : f32[128, 256] ...
+      store @y[m : +128!, 0 : +256!], %y_6
+      yield %e_6, %y_3
     }
     ...
-    store @y[896 : +128!, 0 : +1024!], %y_8
+    store @y[256 : +128!, 0 : +256!], %y_10
 
 Each engine keeps the order of the text, so that a turn's last steps hold up the first ones of the next
 turn, which nothing else stops. Where the boundary of the stages lies is the choice of a model of the
