@@ -78,12 +78,12 @@ class DecoratedKernel(Kernel):
         from dslc.environment import default_target
 
         target = self._target or default_target()
-        found = self._origins.get(target)
-        if found is None:
+        origin = self._origins.get(target)
+        if origin is None:
             with self._reading:
-                made = origins(self.__dslc_tree__(), build_options(target))
-                found = self._origins.setdefault(target, made[self.__wrapped__.__name__])
-        return found
+                by_name = origins(self.__dslc_tree__(), build_options(target))
+                origin = self._origins.setdefault(target, by_name[self.__wrapped__.__name__])
+        return origin
 
 
 @overload

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks import floats
-from dslc.codegen.aarch64.chunks.conversions import for_memory
+from dslc.codegen.aarch64.chunks.conversions import for_memory, number, rounded
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.chunks.scalars import condition_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
@@ -187,14 +187,11 @@ def alloc(e: Emission, i: ins.Alloc) -> None:
 
 
 def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
-    """Element by element: 32-bit and 64-bit integers and floats by exclusive loads and stores."""
+    """Element by element, by exclusive loads and stores."""
     dtype = i.x.type.dtype
     form = e.memories[i.region.memory].form
-    if i.out is not None and i.out.type.shape:
-        hint = "add element by element, or read the tensor in a kernel of its own"
-        raise unsupported("atomic additions of tiles with a result", i.loc, hint)
-    if form.bits not in (32, 64):
-        raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an f32 tensor")
+    if dtype.bits < 8:
+        raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an i32 tensor")
     result = None if i.out is None else scratch_for(e, i.out)
 
     def element(at: At) -> None:
@@ -208,7 +205,7 @@ def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
         if unsure:
             e.s.branch("cbz {0}, @", end, in_bounds(e, i.region, where, unsure))
         with e.branch():
-            _add_exclusively(e, i, where, lanes.regs[0], form, result, at)
+            _add_exclusively(e, i, where, lanes, form, result, at)
         e.s.put(end)
 
     nest(e, i.x.type.shape, 1, element, unroll=in_registers(e, i.x))
@@ -222,28 +219,22 @@ def _one(reg: Reg, form: Format) -> Lanes:
 
 
 def _add_exclusively(
-    e: Emission, i: ins.AtomicAdd, where: At, x: Reg, form: Format, result: Array | None, at: At
+    e: Emission, i: ins.AtomicAdd, where: At, x: Lanes, form: Format, result: Array | None, at: At
 ) -> None:
     s = e.s
     array = e.memories[i.region.memory]
     address = e.pointer(array, places(array, where)[0])
     again = s.label("again")
-    name, lane = ("w", "s") if form.bits == 32 else ("x", "d")
+    size, name = {8: "b", 16: "h"}.get(form.bits, ""), "x" if form.bits == 64 else "w"
     s.put(again)
     old = s.general()
-    s.load(f"ldaxr {{0:{name}}}, [{{1}}]", address, alias=array.alias, out=old)
-    if form.kind == "f":
-        number = s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", old)
-        total = s.v(f"fadd {{0:{lane}}}, {{1:{lane}}}, {{2:{lane}}}", number, x)
-        new = s.x(f"fmov {{0:{name}}}, {{1:{lane}}}", total)
-    else:
-        add = s.x(f"umov {{0:{name}}}, {{1}}.{lane}[0]", x)
-        new = s.x(f"add {{0:{name}}}, {{1:{name}}}, {{2:{name}}}", old, add)
+    s.load(f"ldaxr{size} {{0:{name}}}, [{{1}}]", address, alias=array.alias, out=old)
+    new = _sum(e, old, x, form, i.x.type.dtype)
     failed = s.general()
     # The status register must differ from the others: the branch keeps them.
     s.put(
         Inst(
-            f"stlxr {{0:w}}, {{1:{name}}}, [{{2}}]",
+            f"stlxr{size} {{0:w}}, {{1:{name}}}, [{{2}}]",
             (failed, new, address),
             1,
             effect=Effect.STORE,
@@ -252,8 +243,27 @@ def _add_exclusively(
     )
     s.branch("cbnz {0:w}, @", again, failed, new, address)
     if result is not None:
-        before = s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", old)
-        store_lanes(e, result, at, _one(before, form))
+        store_lanes(e, result, at, _from_general(e, old, form))
+
+
+def _from_general(e: Emission, bits: Reg, form: Format) -> Lanes:
+    lane, name = ("d", "x") if form.bits == 64 else ("s", "w")
+    return _one(e.s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", bits), form)
+
+
+def _sum(e: Emission, old: Reg, x: Lanes, form: Format, dtype: DType) -> Reg:
+    """The bits of an element's sum with the first lane of a chunk."""
+    s = e.s
+    lane, name = {8: "b", 16: "h", 32: "s", 64: "d"}[form.bits], "x" if form.bits == 64 else "w"
+    if form.kind != "f":
+        added = s.x(f"umov {{0:{name}}}, {{1}}.{lane}[0]", x.regs[0])
+        return s.x(f"add {{0:{name}}}, {{1:{name}}}, {{2:{name}}}", old, added)
+    wide = "d" if form.bits == 64 else "s"
+    there = number(e, _from_general(e, old, form), dtype)
+    y = number(e, x, dtype)
+    total = s.v(f"fadd {{0:{wide}}}, {{1:{wide}}}, {{2:{wide}}}", there.regs[0], y.regs[0])
+    bits = rounded(e, _one(total, there.format), dtype)
+    return s.x(f"umov {{0:{name}}}, {{1}}.{lane}[0]", bits.regs[0])
 
 
 def nothing(e: Emission, i: ins.Stmt) -> None:

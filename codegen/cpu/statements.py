@@ -144,7 +144,7 @@ def alloc(e: Emission, i: ins.Alloc) -> None:
 def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
     """Element by element; what stood there before goes to scratch memory, 0 out of bounds."""
     dtype = i.x.type.dtype
-    if dtype.bits not in (32, 64) or dtype.name == "tf32":
+    if dtype.bits < 8 or dtype.name == "tf32":
         raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an f32 tensor")
     array = e.memories[i.region.memory]
     result = None if i.out is None else scratch_for(e, i.out)

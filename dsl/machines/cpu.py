@@ -209,9 +209,9 @@ class CpuExecutable(Executable):
         """The short way of NumPy's arrays; where calls have none, it is looked for a few times."""
         if self._without_short_way >= _ATTEMPTS:
             return None
-        made = self.kernel.short_call(arguments, dims)
-        self._without_short_way += made is None
-        return made
+        call = self.kernel.short_call(arguments, dims)
+        self._without_short_way += call is None
+        return call
 
     @property
     def kernel(self) -> NativeKernel:

@@ -8,14 +8,18 @@ from contextlib import nullcontext
 
 import numpy as np
 from dslc.calls.settings import options
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.models.executor import Call, Executor
 from dslc.models.kernel_sources import Kernels, parts_for
 from dslc.models.parts import Parts
 from dslc.models.plan import PIECES, Plan, Step
+from dslc.models.sampling import Sampling
 from dslc.runtime.memory import Buffer
 from dslc.session import Session
 
 Progress = Callable[[int, int], None]
+GREEDY = Sampling()
+_CANNOT = ("DSL0590", "DSL0744", "DSL0747")  # the machine, or an import for such a machine
 
 
 class Decoder:
@@ -48,6 +52,9 @@ class Decoder:
         parts_of_keys = parts_for(session.target, c)
         self.plan = Plan(c, self._executor.products, dtype, length, stored, parts_of_keys)
         self._executor.hold("start", np.zeros(1, np.int32))
+        self._executor.hold("sampling", np.zeros(3, np.float32))
+        self._executor.hold("seed", np.zeros(1, np.uint32))
+        self._executor.hold("least", np.full(1, -np.inf, np.float32))
         for number in range(c.layers):
             self._executor.hold_layer(self.plan, number)
 
@@ -64,22 +71,42 @@ class Decoder:
         self._recorded(f"logits:{rows}", functools.partial(self.plan.logits, rows))()
         return self._tensors["logits:1"]
 
-    def choose(self, position: int) -> int:
-        """The likeliest token by the last logits; it is to stand at `position`."""
-        run = self._recorded("choice", self.plan.choice)
+    def chooses(self, sampling: Sampling) -> bool:
+        """Whether the machine can choose so: some have no words of 64 bits for random numbers."""
+        try:
+            self._choice(sampling)
+        except DiagnosticError as problem:
+            if problem.diagnostics[0].code not in _CANNOT:
+                raise
+            return False
+        return True
+
+    def choose(self, position: int, sampling: Sampling = GREEDY) -> int:
+        """A token by the last logits; it is to stand at `position`."""
+        run = self._choice(sampling)
         self._tensors["start"].write(np.array([position - 1], np.int32))
+        if sampling.way != "likeliest":
+            self._tensors["sampling"].write(sampling.numbers(self.config.vocabulary))
+            self._tensors["seed"].write(np.array([sampling.seed % 2**32], np.uint32))
         run()
         return int(self._tensors["ids:1"].read()[0])
 
-    def next(self) -> int:
-        """The likeliest token after the one that was chosen last: one dispatch, 4 bytes to the host."""
-        self._recorded("token", self._token)()
+    def next(self, way: str = "likeliest") -> int:
+        """A token after the one that was chosen last, as that was: one dispatch, 4 bytes to the host.
+
+        `way` is that of the sampling.
+        """
+        self._recorded(f"token:{way}", functools.partial(self._token, way))()
         return int(self._tensors["ids:1"].read()[0])
 
-    def _token(self) -> Iterator[Step]:
+    def _choice(self, sampling: Sampling) -> Call:
+        way = sampling.way
+        return self._recorded(f"choice:{way}", functools.partial(self.plan.choice, way))
+
+    def _token(self, way: str) -> Iterator[Step]:
         yield from self.plan.rows(1)
         yield from self.plan.logits(1)
-        yield from self.plan.choice()
+        yield from self.plan.choice(way)
 
     def _recorded(self, key: str, steps: Callable[[], Iterable[Step]]) -> Call:
         """The calls of a plan's steps, with all they need: made once, so that Python does little."""

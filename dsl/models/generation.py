@@ -20,22 +20,10 @@ from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
 from dslc.models.imported import ImportedParts, is_import
 from dslc.models.names import Weights
+from dslc.models.sampling import Sampling, choose
 from dslc.runtime.elements import Array
+from dslc.runtime.memory import Buffer
 from dslc.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How a token is chosen: the greatest logit where `temperature` is 0.
-
-    Else a draw from softmax(logits / temperature), of the `top_k` greatest (0: of all) and the fewest
-    that have `top_p` of the probability together.
-    """
-
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
 
 
 @dataclass(slots=True)
@@ -59,8 +47,7 @@ class Model:
 
     def logits(self, ids: Sequence[int], position: int = 0) -> Array:
         """The logits after these tokens, f32 [vocabulary]."""
-        whole: Array = self.decoder(ids, position).read().astype(np.float32)
-        return np.asarray(whole[0])
+        return _row(self.decoder(ids, position))
 
     def generate(
         self, ids: Sequence[int], count: int, sampling: Sampling | None = None
@@ -72,13 +59,13 @@ class Model:
         self._check(ids, count)
         sampling = sampling or Sampling()
         rng = np.random.default_rng(sampling.seed)
-        greedy = sampling.temperature <= 0
         begin = time.perf_counter()
-        if greedy:
-            self.decoder(ids, 0)
-            token = self.decoder.choose(len(ids))
+        logits = self.decoder(ids, 0)
+        there = self.decoder.chooses(sampling)
+        if there:
+            token = self.decoder.choose(len(ids), sampling)
         else:
-            token = choose(self.logits(ids), sampling, rng)
+            token = choose(_row(logits), sampling, rng)
         self.times.prefill += time.perf_counter() - begin
         self.times.prompt_tokens += len(ids)
         for position in range(len(ids), len(ids) + count):
@@ -87,8 +74,8 @@ class Model:
             if token in self.config.stops or position + 1 == len(ids) + count:
                 return
             begin = time.perf_counter()
-            if greedy:
-                token = self.decoder.next()
+            if there:
+                token = self.decoder.next(sampling.way)
             else:
                 token = choose(self.logits([token], position), sampling, rng)
             self.times.decode += time.perf_counter() - begin
@@ -104,21 +91,8 @@ class Model:
             raise error("DSL0788", f"the model has no token {wrong}")
 
 
-def choose(logits: Array, sampling: Sampling, rng: np.random.Generator) -> int:
-    """A token by its logits, f32 [vocabulary]."""
-    if sampling.temperature <= 0:
-        return int(np.argmax(logits))
-    scaled = logits.astype(np.float64) / sampling.temperature
-    order = np.argsort(-scaled, kind="stable")
-    if sampling.top_k:
-        order = order[: sampling.top_k]
-    p = np.exp(scaled[order] - scaled[order[0]])
-    p /= p.sum()
-    if sampling.top_p < 1:
-        # The token that reaches the bound is one of those that may be drawn.
-        kept = int(np.searchsorted(np.cumsum(p), sampling.top_p)) + 1
-        order, p = order[:kept], p[:kept] / p[:kept].sum()
-    return int(order[np.searchsorted(np.cumsum(p), rng.random(), side="right").clip(0, len(p) - 1)])
+def _row(logits: Buffer) -> Array:
+    return np.asarray(logits.read()[0].astype(np.float32))
 
 
 def open_model(

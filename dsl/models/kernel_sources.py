@@ -44,6 +44,16 @@ class CompiledKernels:
         kernel = _library(self.target, tuple(sorted(step.constants.items())))[step.kernel]
         return kernel.specialize(**step.dims, **self.choices(step))
 
+    def has(self, step: Step) -> bool:
+        """Whether the machine can do a step at all: DSL0590 says that it cannot."""
+        try:
+            self.specialized(step)
+        except DiagnosticError as problem:
+            if problem.diagnostics[0].code != "DSL0590":
+                raise
+            return False
+        return True
+
     def choices(self, step: Step) -> dict[str, int]:
         """The choices of a product: none, or those with which it reads the weights as they are packed.
 
@@ -81,10 +91,10 @@ class CompiledKernels:
 
     def pack(self, product: Product, dtype: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The arrays of a product's weights as its kernels take them."""
-        made, packed = self.packer(product, dtype), dict(arrays)
-        for parameter in made.parameters:
+        packer, packed = self.packer(product, dtype), dict(arrays)
+        for parameter in packer.parameters:
             if parameter.may_be_packed:
-                packed[parameter.name] = made.pack(parameter.name, arrays[parameter.name])
+                packed[parameter.name] = packer.pack(parameter.name, arrays[parameter.name])
         return packed
 
 

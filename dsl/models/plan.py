@@ -87,16 +87,28 @@ class Plan:
             cap = {"CAP": c.logit_cap}
             yield self._step("soft_cap", {"x": logits}, cap, M=1, N=c.vocabulary)
 
-    def choice(self) -> Iterator[Step]:
-        """The likeliest token as the next one, `ids:1`, at the next place."""
+    def choice(self, way: str = "likeliest") -> Iterator[Step]:
+        """A token as the next one, `ids:1`, at the next place: a `way` of dslc.models.Sampling.
+
+        Draws take `sampling` and `seed`; where none are `kept`, `least` is below all logits.
+        """
         v = self.config.vocabulary
         runs = -(-v // _RUN)
         self.shapes["ids:1"] = (1,), "i32"
         self.shapes["values:1"] = (1, runs), "f32"
         self.shapes["at:1"] = (1, runs), "i32"
         found = {"values": "values:1", "at": "at:1"}
-        tensors = {"logits": "logits:1", **found}
-        yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        tensors = {"logits": self._activation("logits", 1, v), **found}
+        if way == "likeliest":
+            yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        else:
+            given = {"sampling": "sampling", "least": "least"}
+            if way == "kept":
+                given["least"] = self._tensor("least:1", (1,), "f32")
+                own = {"logits": tensors["logits"], **given}
+                yield self._step("least_kept", own, {"C": _RUN}, M=1, V=v)
+            tensors |= {**given, "seed": "seed", "start": "start"}
+            yield self._step("drawn", tensors, {"C": _RUN}, M=1, V=v, P=runs)
         tensors = {**found, "token": "ids:1", "start": "start"}
         yield self._step("next_token", tensors, {}, M=1, P=runs)
 
