@@ -14,7 +14,6 @@ from dslc.codegen.nki.arithmetic.eight_bits import paired
 from dslc.codegen.nki.arithmetic.scalar_functions import NAMES, definitions
 from dslc.codegen.nki.arithmetic.scalars import text
 from dslc.codegen.nki.control import emit_control
-from dslc.codegen.nki.control.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks
@@ -33,6 +32,7 @@ from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
 from dslc.compiler.passes.trainium.capacity import usable, widest_column_block
 from dslc.compiler.passes.trainium.residents import residents
+from dslc.compiler.passes.trainium.unroll_budget import machine_counters
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
