@@ -224,7 +224,7 @@ def _subscript(c: Context, node: tree.Subscript) -> Item:
         subscript.check_readable(item, node.loc)
         return subscript.read(c, subscript.access(c, item, node, c.evaluate_index))
     if isinstance(item, Value):
-        return subscript.extract(c, item, node, lambda e: evaluate(c, e))
+        return subscript.part(c, item, node, lambda e: evaluate(c, e))
     if isinstance(item, tuple):
         return item[list_index(c, item, node)]
     fail("DSL0212", f"{describe(item)} cannot be subscripted", node.loc)

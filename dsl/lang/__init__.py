@@ -66,7 +66,18 @@ from dslc.lang.explicit import (
     wait,
 )
 from dslc.lang.layouts import broadcast, concat, reduce, reshape
-from dslc.lang.memory import atomic_add, buffer, gather, load, scatter, store
+from dslc.lang.memory import (
+    atomic_add,
+    atomic_cas,
+    atomic_exchange,
+    atomic_max,
+    atomic_min,
+    buffer,
+    gather,
+    load,
+    scatter,
+    store,
+)
 from dslc.lang.reductions import (
     all,
     any,
@@ -108,6 +119,10 @@ __all__ = [
     "argmin",
     "argsort",
     "atomic_add",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
     "block_index",
     "broadcast",
     "buffer",
