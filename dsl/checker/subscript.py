@@ -17,7 +17,6 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import linear, simplify, to_expr
 from dslc.compiler.ir.indexed import first_id_axis, indexed_shape
-from dslc.compiler.ir.regions import whole as whole_of
 from dslc.compiler.layout import Layout
 from dslc.frontend import tree
 
@@ -87,7 +86,7 @@ def expand(
     items: tuple[tree.Expr | tree.Slice, ...], rank: int, loc: Loc
 ) -> list[tree.Expr | tree.Slice]:
     """One item an axis (and None for new axes): `...` and what is missing become `:`."""
-    used = sum(not _is_new_axis(i) and not _is_ellipsis(i) for i in items)
+    used = sum(not is_new_axis(i) and not _is_ellipsis(i) for i in items)
     if used > rank:
         hint = f"write {rank}, one an axis; `None` adds an axis of size 1"
         fail("DSL0212", f"{used} subscripts for {rank} axes", loc, hint=hint)
@@ -101,7 +100,8 @@ def expand(
     return [*items[:at], *rest, *items[at + 1 :]]
 
 
-def _is_new_axis(item: tree.Expr | tree.Slice) -> bool:
+def is_new_axis(item: tree.Expr | tree.Slice) -> bool:
+    """Whether an axis of size 1 is added."""
     return isinstance(item, tree.Literal) and item.value is None
 
 
@@ -125,28 +125,29 @@ def access(
     items: list[Subscript] = []
     axis = 0
     for item in expand(getattr(node, "items", ()), memory.rank, node.loc):
-        if _is_new_axis(item) or isinstance(item, tree.Slice):
+        if is_new_axis(item) or isinstance(item, tree.Slice):
             items.append(item)
         else:
             items.append((evaluate(item), item.loc))
-        if gathered is not None and axis == gathered[0] and not _is_new_axis(item):
+        if gathered is not None and axis == gathered[0] and not is_new_axis(item):
             if not isinstance(item, tree.Slice) or item.start is not None or item.stop is not None:
                 fail("DSL0212", f"axis {axis}, along which ids choose, is written `:`", node.loc)
             items[-1] = (gathered[1], node.loc)
-        axis += not _is_new_axis(item)
-    return _access(c, memory, items, evaluate, layout)
+        axis += not is_new_axis(item)
+    return access_by(c, memory, items, evaluate, layout)
 
 
-def _access(
+def access_by(
     c: Context,
     memory: Memory,
     items: list[Subscript],
     evaluate: Evaluate,
     layout: Layout | None = None,
 ) -> Access:
+    """The same of subscripts of which only slices are not evaluated."""
     layout_shape = list(layout.shape) if layout is not None else []
-    chosen = _ids(c, [i for i in items if _is_tile(i)])
-    last = max((n for n, i in enumerate(items) if _is_tile(i)), default=-1)
+    chosen = _ids(c, [i for i in items if is_tile(i)])
+    last = max((n for n, i in enumerate(items) if is_tile(i)), default=-1)
     axes: list[AxisSlice] = []
     new_axes: list[int] = []
     whole: list[int] = []
@@ -155,7 +156,7 @@ def _access(
     in_front = False
     for number, item in enumerate(items):
         axis = len(axes)
-        if _is_tile(item):
+        if is_tile(item):
             place += chosen[0].type.rank if not numbered else 0
             numbered.append(axis)
             axes.append(AxisSlice(ex.index(0), 1))
@@ -184,7 +185,8 @@ def _access(
     return Access(found, moved, tuple(whole), chosen, tuple(numbered), in_front)
 
 
-def _is_tile(item: Subscript) -> bool:
+def is_tile(item: Subscript) -> bool:
+    """Whether a tile chooses along the axis."""
     return isinstance(item, tuple) and isinstance(item[0], Value)
 
 
@@ -368,86 +370,6 @@ def write(c: Context, found: Access, x: Value, loc: Loc) -> None:
         c.emit.emit(ins.Scatter(found.region, tile, found.ids, found.axes, loc=loc))
     else:
         c.emit.emit(ins.Store(found.region, tile, loc=loc))
-
-
-def part(c: Context, x: Value, node: tree.Subscript, evaluate: Evaluate) -> Item:
-    """Of a tile a constant slice, by NumPy's rules, or the elements that tiles of integers choose."""
-    items: list[Subscript] = []
-    for item in expand(node.items, x.type.rank, node.loc):
-        plain = _is_new_axis(item) or isinstance(item, tree.Slice)
-        items.append(item if plain else (evaluate(item), item.loc))
-    if not any(_is_tile(i) for i in items):
-        return _extract(c, x, items, evaluate, node.loc)
-    # Slices first, of the axes along which nothing chooses; then the rest is on the chip.
-    everything = tree.Slice(None, None, None, loc=node.loc)
-    sliced = [everything if _is_tile(i) else i for i in items if not _is_new(i)]
-    tile = _extract(c, x, sliced, evaluate, node.loc)
-    assert isinstance(tile, Value)
-    kept = [i for i in items if not isinstance(i, tuple) or _is_tile(i)]
-    whole = [everything if isinstance(i, tree.Slice) else i for i in kept]
-    return read(c, _access(c, on_chip(c, tile), whole, evaluate))
-
-
-def on_chip(c: Context, x: Value) -> Memory:
-    """A buffer that holds a tile."""
-    shape = tuple(ex.index(n) for n in x.type.shape)
-    memory = Memory(x.name or "tile", x.type.dtype, shape, Role.BUFFER, loc=c.emit.loc)
-    c.emit.emit(ins.Alloc(memory, loc=c.emit.loc))
-    c.emit.emit(ins.Store(whole_of(memory, x.type.shape), x, loc=c.emit.loc))
-    return memory
-
-
-def _is_new(item: Subscript) -> bool:
-    return not isinstance(item, tuple) and _is_new_axis(item)
-
-
-def _extract(c: Context, x: Value, items: list[Subscript], evaluate: Evaluate, loc: Loc) -> Item:
-    starts: list[int] = []
-    steps: list[int] = []
-    sizes: list[int] = []
-    dropped: list[int] = []
-    new_axes: list[int] = []
-    kept = 0
-    for item in items:
-        if _is_new(item):
-            new_axes.append(kept)
-            kept += 1
-            continue
-        extent = x.type.shape[len(starts)]
-        if isinstance(item, tree.Slice):
-            parts = (item.start, item.stop, item.step)
-            known = [
-                None if p is None else c.integer(evaluate(p), p.loc, "a slice of a tile")
-                for p in parts
-            ]
-            if known[2] is not None and known[2] < 1:
-                fail("DSL0212", "the step of a slice is at least 1", item.loc)
-            chosen = range(*slice(*known).indices(extent))
-            if not chosen:
-                fail("DSL0204", f"this slice of {extent} elements is empty", item.loc)
-            starts.append(chosen.start)
-            steps.append(chosen.step)
-            sizes.append(len(chosen))
-            kept += 1
-        else:
-            assert isinstance(item, tuple)
-            at = c.integer(item[0], item[1], "a subscript of a tile")
-            if not -extent <= at < extent:
-                fail("DSL0212", f"subscript {at} is outside an axis of {extent} elements", item[1])
-            dropped.append(len(starts))
-            starts.append(at % extent)
-            steps.append(1)
-            sizes.append(1)
-    shape = tuple(s for k, s in enumerate(sizes) if k not in dropped)
-    out = x
-    if shape != x.type.shape or any(s != 1 for s in steps):
-        out = c.emit.value(x.type.dtype, shape)
-        c.emit.emit(ins.Extract(out, x, tuple(starts), tuple(steps), tuple(dropped), loc=loc))
-    final = list(shape)
-    for place in new_axes:
-        final.insert(place, 1)
-    out = c.emit.reshape(out, tuple(final))
-    return ex.Read(out) if not out.type.shape else out
 
 
 def check_same_shape(found: tuple[int, ...], wanted: tuple[int, ...], loc: Loc) -> None:

@@ -167,7 +167,7 @@ class Builder(Scope):
         shape = tuple(s for (s,), a in zip(sizes, axes, strict=True) if not a.dropped)
         region = Region(memory, tuple(axes))
         out = self.value(memory.dtype, shape)
-        self.emit(out, lambda out: ins.Gather(out, region, ids, axis))
+        self.emit(out, lambda out: ins.Gather(out, region, (ids,), (axis,)))
 
     def make_let(self) -> None:
         var = Var(self.name("s"), INDEX)

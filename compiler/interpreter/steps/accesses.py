@@ -128,7 +128,8 @@ def _writer(
 def atomic_rmw(scope: Scope, i: ins.AtomicRmw) -> Step:
     """Each element at once; `out` is what stood there before, 0 out of bounds."""
     layout, fetches = i.x.type.layout, i.out is not None or i.op != "add"
-    site = scope.site("the atomic update", i.loc, layout, once=True, fetches=fetches)
+    verb = "the atomic addition" if i.op == "add" else f"the atomic {i.op}"
+    site = scope.site(verb, i.loc, layout, once=True, fetches=fetches)
     windows = compile_access(scope, i, site)
     x, memory, dtype = scope.slot(i.x), scope.slot(i.region.memory), i.region.memory.dtype
     out = None if i.out is None else scope.slot(i.out)

@@ -9,6 +9,7 @@ from dslc.checker.expressions import condition
 from dslc.checker.failure import fail
 from dslc.checker.functions.scalars import axis_in
 from dslc.checker.items import Item, describe
+from dslc.checker.parts import on_chip
 from dslc.checker.subscript import (
     Access,
     access,
@@ -16,7 +17,6 @@ from dslc.checker.subscript import (
     check_same_shape,
     check_updatable,
     check_writable,
-    on_chip,
     read,
     write,
 )
