@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from dslc.codegen.aie.planning.arguments import (
     are_bytes,
@@ -19,6 +20,7 @@ from dslc.codegen.aie.printing.dispatch import print_dispatch
 from dslc.codegen.aie.printing.objectfifos import fifo_lines, print_objectfifos
 from dslc.codegen.aie.proving.stitched_legality import prove_stitched
 from dslc.codegen.padding import refuse_padding
+from dslc.codegen.row_codes import with_row_codes
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram
 from dslc.compiler.ir.arithmetic.affine import constant
@@ -33,9 +35,10 @@ _EMPTY = "module {\n}\n"
 def lower(program: TileProgram, target: Target) -> Artifact:
     """Place kernels on the array and print them; DSL0590 to DSL0554 for what has no place there."""
     refuse_padding(program)
-    if isinstance(program, Kernel):
-        return _lower_kernel(program, target)
-    return _lower_program(program, target)
+    over, codes = with_row_codes(program)
+    made = _lower_kernel(over, target) if isinstance(over, Kernel) else _lower_program(over, target)
+    launch: dict[str, Json] = {**made.launch, "codes": list(codes)}
+    return replace(made, signature=signature_of(program, {}), launch=launch)
 
 
 def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:

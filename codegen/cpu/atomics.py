@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def atomic_rmw(e: Emission, i: ins.AtomicRmw) -> None:
     """Element by element; what stood there before goes to scratch memory, 0 out of bounds."""
     dtype = i.x.type.dtype
-    if dtype.bits not in (32, 64) or dtype.name == "tf32":
+    if dtype.bits < 8 or dtype.name == "tf32":
         raise unsupported(f"atomic updates of {dtype}", i.loc, "use an i32 or f32 tensor")
     array = e.memories[i.region.memory]
     result = None if i.out is None else scratch_for(e, i.out)

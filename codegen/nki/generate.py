@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -25,6 +25,7 @@ from dslc.codegen.nki.outputs import apart, written_whole
 from dslc.codegen.nki.products import emit_products
 from dslc.codegen.nki.writer import RESERVED, Writer
 from dslc.codegen.quoting import ascii_name, docstring, python_name
+from dslc.codegen.row_codes import with_row_codes
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -67,17 +68,19 @@ class Entry:
     """How the entry is called: its arguments in order by kind and name, and what it gives back.
 
     Behind the results it gives a row of marks for each list of `checks`, the texts of assertions: 1 for
-    one that did not hold.
+    one that did not hold. `codes` are packed rows that it takes as codes, one a byte.
     """
 
     name: str
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
     checks: tuple[tuple[str, ...], ...] = ()
+    codes: tuple[str, ...] = ()
 
 
 def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
     """The text of the file, and its entry."""
+    program, codes = with_row_codes(program, packed.lies_in_rows)
     if isinstance(program, Kernel):
         program = apart(program)
     needs: set[str] = set()
@@ -95,6 +98,7 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
         text, checks_of[kernel] = _function(kernel, name, target, needs)
         texts.append(text)
     entry_text, entry = _entry(program, entry_name, functions_of, checks_of)
+    entry = replace(entry, codes=codes)
     doc = (program.doc or "").strip() or program.name
     head = [docstring(doc.splitlines()[0]) + "\n"]
     head += [_HEAD["math"] + "\n"] if "math" in needs else []

@@ -20,6 +20,7 @@ def lower(program: TileProgram, target: Target) -> Artifact:
         "arguments": [{"kind": kind, "name": name} for kind, name in entry.arguments],
         "results": list(entry.results),
         "checks": [list(texts) for texts in entry.checks],
+        "codes": list(entry.codes),
     }
     kernel = program if isinstance(program, Kernel) else None
     return Artifact(

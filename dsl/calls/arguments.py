@@ -182,11 +182,17 @@ def dim_size(
         assert parameter.dims is not None
         if array.ndim == parameter.rank:
             size = int(array.shape[parameter.dims.index(dim)])
-            is_codes = parameter.is_written and parameter.packed is None
-            if not parameter.dtype.is_low_bit or parameter.rank > 1 or is_codes:
+            if not _may_be_bytes(parameter):
                 return size
             last = size if last is None else last
     return last
+
+
+def _may_be_bytes(parameter: Parameter) -> bool:
+    """Whether an array of as many axes as a parameter may hold packed bytes, which tell no extent."""
+    if not parameter.dtype.is_low_bit or parameter.rank != 1:
+        return False
+    return not (parameter.is_written and parameter.packed is None)
 
 
 def _strides(array: Argument) -> tuple[int, ...] | None:
@@ -206,9 +212,9 @@ def told_dim(parameter: Parameter, array: Array, dim: str) -> int | None:
 
 
 def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> dict[str, int]:
-    """The integers that extents are made of: dims, the low-bit parameters asked last, and scalars."""
+    """The integers that extents are made of, dims and scalars: codes are asked last, then bytes."""
     known: dict[str, int] = {}
-    for parameter in sorted(parameters, key=lambda p: p.dtype.is_low_bit):
+    for parameter in sorted(parameters, key=lambda p: (p.dtype.is_low_bit, _may_be_bytes(p))):
         value = ready[parameter.name]
         if isinstance(value, np.ndarray):
             if value.ndim == parameter.rank:

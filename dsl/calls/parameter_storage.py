@@ -71,12 +71,12 @@ def as_stored(
 
 
 def opened(parameter: Parameter, stored: Param, array: Array, sizes: Mapping[str, int]) -> Array:
-    """The codes in bytes of a written `packed row` parameter, for a machine that writes codes."""
-    if stored.packed is None or stored.packed["scheme"] != "row" or not parameter.is_written:
-        return array
+    """The codes in bytes of a `packed row` parameter, for a machine that takes codes."""
     extents = _extents(stored, sizes)
     may_be_codes = array.ndim > 1 or parameter.packed is None
     if array.dtype != np.uint8 or (may_be_codes and array.size == int(np.prod(extents))):
+        return array
+    if stored.packed is None or _tell_codes(stored, array, sizes):
         return array
     return packing.unpack(array, stored.packed, extents)
 

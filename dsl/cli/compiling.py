@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from dslc.cli.options import cache_option, define_option, include_option
 from dslc.cli.session import session_options
 from dslc.environment import default_target
 
@@ -101,15 +102,8 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default="the GPU that is here, else the CPU",
             help="The machine (`dslc targets` lists them).",
         ),
-        click.option(
-            "-D", "define", multiple=True, metavar="NAME=VALUE",
-            help="Fix a dim or override a const: -D K=4096, -D W=i6. Repeatable.",
-        ),
-        click.option(
-            "-I", "include", multiple=True, metavar="DIR",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            help="Look for imported .tile files here as well. Repeatable.",
-        ),
+        define_option,
+        include_option,
         click.option(
             "--print-after", multiple=True, metavar="PASS",
             help="Print the Tile IR after this pass (or all) on the standard error.",
@@ -119,7 +113,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Write the Tile IR after every pass into numbered files.",
         ),
         click.option("--time-passes", is_flag=True, help="Print how long every pass took."),
-        click.option("--cache/--no-cache", default=True, help="Use the compile cache."),
+        cache_option,
         click.option(
             "--line-info", is_flag=True, help="GPUs: let profilers show the lines of the CUDA C."
         ),
@@ -132,26 +126,6 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorator in reversed(decorators):
         wrapped = decorator(wrapped)
     return session_options(wrapped)
-
-
-file_argument = click.argument(
-    "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path)
-)
-kernel_option = click.option(
-    "-k", "--kernel", "name", metavar="NAME", help="The kernel or program of the file."
-)
-set_option = click.option(
-    "--set",
-    "choices",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A tune choice: --set BM=64. Repeatable.",
-)
-executor_option = click.option(
-    "--executor",
-    metavar="NAME",
-    help="Who compiles: processes (the default), threads, dask:ADDRESS of a scheduler, ray:ADDRESS.",
-)
 
 
 def own_kernels(library: Library, file: Path) -> list[Kernel]:

@@ -154,21 +154,24 @@ class Specialization:
 
         facts = self._machine.facts
         rows = {False: facts.packs_read_rows, True: facts.packs_written_rows}
+        as_codes = self.chosen.launch.get("codes", ())
         stored = {
-            p.name: as_stored(p, s, array, sizes, self.signature.dims, rows=rows[p.is_written])
+            p.name: as_stored(
+                p, s, array, sizes, self.signature.dims,
+                rows=rows[p.is_written] and p.name not in as_codes,
+            )
             for p, s in self._stored_bits
             if isinstance(array := ready[p.name], np.ndarray)
-        }
+        }  # fmt: skip
         if not stored:
             self._executable.launch(ready, stated)
             return
         bytes_of = dict(stored)
-        if facts.opens_written_rows:
-            stored |= {
-                p.name: opened(p, s, stored[p.name], sizes())
-                for p, s in self._stored_bits
-                if p.name in stored
-            }
+        stored |= {
+            p.name: opened(p, s, stored[p.name], sizes())
+            for p, s in self._stored_bits
+            if p.name in stored and p.name in as_codes
+        }
         names = {d for p in self.parameters for d in p.dims or ()}
         dims = {d: v for d, v in sizes().items() if d in names and d.isidentifier()}
         self._executable.launch({**ready, **stored}, {**dims, **stated})

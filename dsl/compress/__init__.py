@@ -13,7 +13,7 @@ from dslc.compress.factors import Factors, compress_weight, factorize
 from dslc.compress.lora import Adapter, Merged, merge, merge_adapters, read_adapters
 from dslc.compress.model import Layer, Plan, compress_model
 from dslc.compress.rank import aligned_rank, compression_ratio
-from dslc.compress.whitening import whitening
+from dslc.compress.whitening import whitening, whitening_of_moments
 
 __all__ = [
     "Adapter",
@@ -30,4 +30,5 @@ __all__ = [
     "merge_adapters",
     "read_adapters",
     "whitening",
+    "whitening_of_moments",
 ]

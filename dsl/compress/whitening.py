@@ -23,7 +23,12 @@ def whitening(inputs: Array) -> Array:
     if x.ndim < 2 or x.size == 0 or x.dtype.kind not in "fiuV":
         raise error("DSL0798", f"inputs of shape {x.shape} are no rows of activations")
     rows = x.reshape(-1, x.shape[-1]).astype(np.float64)
-    gram = rows.T @ rows
+    return whitening_of_moments(rows.T @ rows)
+
+
+def whitening_of_moments(moments: Array) -> Array:
+    """S as of `whitening`, of X^T X itself."""
+    gram = moments.astype(np.float64)
     scale = float(np.trace(gram)) / len(gram)
     if not np.isfinite(scale) or scale <= 0:
         raise error("DSL0798", "the inputs are not finite, or all of them are 0")

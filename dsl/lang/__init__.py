@@ -1,214 +1,46 @@
 """The names of the Tile language for decorated kernels: `from dslc.lang import *`.
 
-They let editors complete and explain, and linters resolve, what a kernel's body says. The body is
-compiled from its source: calling `zeros` in plain Python is an error that says so. Layouts do work in
-plain Python, and so do Python's own builtins (`sum`, `range`, ...) of which the language has namesakes.
-`bool` and `slice` are here but not in a star import, which would take Python's own away.
+They let editors complete and explain, and linters resolve, what a kernel's body says: __init__.pyi
+lists them. The body is compiled from its source: calling `zeros` in plain Python is an error that says
+so. Layouts do work in plain Python, and so do Python's own builtins (`sum`, `range`, ...) of which the
+language has namesakes. `bool` and `slice` are here but not in a star import, which would take Python's
+own away.
 """
-# ruff: noqa: A004 - the language shares some names with Python
+
+from __future__ import annotations
 
 from math import inf, nan
+from types import ModuleType
 
-from dslc.compiler.layout import (
-    column_local,
-    column_spatial,
-    complement,
-    divide,
-    inverse,
-    left_divide,
-    local,
-    modes,
-    permute,
-    product,
-    replicate,
-    spatial,
-    squeeze,
-    swizzle,
-    unsqueeze,
+from dslc.compiler.layout import LAYOUT_FUNCTIONS
+from dslc.lang import (
+    arithmetic,
+    control,
+    elements,
+    explicit,
+    layouts,
+    memory,
+    reductions,
+    sorting,
+    tiles,
 )
-from dslc.compiler.layout import slice_tile as slice  # noqa: F401
-from dslc.lang import elements
 from dslc.lang.annotations import Tile, dims, inout, out, packed, strides, tensor
-from dslc.lang.arithmetic import (
-    abs,
-    ceil,
-    clamp,
-    cos,
-    erf,
-    exp,
-    exp2,
-    floor,
-    fma,
-    log,
-    log2,
-    maximum,
-    minimum,
-    round,
-    rsqrt,
-    sigmoid,
-    sin,
-    sqrt,
-    tanh,
-)
-from dslc.lang.control import parallel, print, range, require, static
-from dslc.lang.elements import *  # noqa: F403
-from dslc.lang.elements import bool as bool
-from dslc.lang.explicit import (
-    block_index,
-    commit,
-    copy_async,
-    grid,
-    register,
-    semaphore_release,
-    semaphore_wait,
-    shared,
-    sync,
-    wait,
-)
-from dslc.lang.layouts import broadcast, concat, reduce, reshape
-from dslc.lang.memory import (
-    atomic_add,
-    atomic_cas,
-    atomic_exchange,
-    atomic_max,
-    atomic_min,
-    buffer,
-    gather,
-    load,
-    scatter,
-    store,
-)
-from dslc.lang.reductions import (
-    all,
-    any,
-    argmax,
-    argmin,
-    cummax,
-    cummin,
-    cumprod,
-    cumsum,
-    max,
-    min,
-    prod,
-    scan,
-    sum,
-)
-from dslc.lang.sorting import argsort, sort, topk
-from dslc.lang.tiles import (
-    arange,
-    cast,
-    cdiv,
-    dim,
-    dot,
-    full,
-    repeat,
-    select,
-    transpose,
-    view,
-    where,
-    zeros,
-)
 
-__all__ = [
-    "Tile",
-    "abs",
-    "all",
-    "any",
-    "arange",
-    "argmax",
-    "argmin",
-    "argsort",
-    "atomic_add",
-    "atomic_cas",
-    "atomic_exchange",
-    "atomic_max",
-    "atomic_min",
-    "block_index",
-    "broadcast",
-    "buffer",
-    "cast",
-    "cdiv",
-    "ceil",
-    "clamp",
-    "column_local",
-    "column_spatial",
-    "commit",
-    "complement",
-    "concat",
-    "copy_async",
-    "cos",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "dim",
-    "dims",
-    "divide",
-    "dot",
-    "erf",
-    "exp",
-    "exp2",
-    "floor",
-    "fma",
-    "full",
-    "gather",
-    "grid",
-    "inf",
-    "inout",
-    "inverse",
-    "left_divide",
-    "load",
-    "local",
-    "log",
-    "log2",
-    "max",
-    "maximum",
-    "min",
-    "minimum",
-    "modes",
-    "nan",
-    "out",
-    "packed",
-    "parallel",
-    "permute",
-    "print",
-    "prod",
-    "product",
-    "range",
-    "reduce",
-    "register",
-    "repeat",
-    "replicate",
-    "require",
-    "reshape",
-    "round",
-    "rsqrt",
-    "scan",
-    "scatter",
-    "select",
-    "semaphore_release",
-    "semaphore_wait",
-    "shared",
-    "sigmoid",
-    "sin",
-    "sort",
-    "spatial",
-    "sqrt",
-    "squeeze",
-    "static",
-    "store",
-    "strides",
-    "sum",
-    "swizzle",
-    "sync",
-    "tanh",
-    "tensor",
-    "topk",
-    "transpose",
-    "unsqueeze",
-    "view",
-    "wait",
-    "where",
-    "zeros",
-]
+
+def _functions(module: ModuleType) -> dict[str, object]:
+    """What a module of the language defines: its public names that come from nowhere else."""
+    own = {n: x for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__}
+    return {name: x for name, x in own.items() if not name.startswith("_")}
+
+
+# `range` is Python's own, which no module of the language defines.
+_NAMES: dict[str, object] = {**LAYOUT_FUNCTIONS, "range": control.range}
+# `reshape` and its like are of tiles and of layouts: those of the language's modules know both.
+for _module in (arithmetic, control, explicit, layouts, memory, reductions, sorting, tiles):
+    _NAMES |= _functions(_module)
+globals().update(_NAMES, bool=vars(elements)["bool"])
+globals().update({name: vars(elements)[name] for name in elements.__all__})
+
+__all__ = ["Tile", "dims", "inf", "inout", "nan", "out", "packed", "strides", "tensor"]
+__all__ += [name for name in _NAMES if name != "slice"]
 __all__ += elements.__all__

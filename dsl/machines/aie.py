@@ -26,7 +26,7 @@ SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
 class AieMachine(Machine):
     """The array of one kind of NPU; neither it nor aiecc needs to be there."""
 
-    facts = Facts(native="aie-mlir", extra="aie", opens_written_rows=True, choices_seldom_fit=True)
+    facts = Facts(native="aie-mlir", extra="aie", choices_seldom_fit=True)
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of an NPU."""

@@ -103,8 +103,7 @@ class Facts:
     toolchain. `is_simulated` is where calls run without such a machine, `has_emulator` where they do
     so if `dsl/machines/emulation.py` is asked. Of tensors that are stored as
     rows of packed bytes, those that a kernel reads are packed for it with `packs_read_rows`, and those
-    that it writes are bytes with `packs_written_rows`; with `opens_written_rows` it writes codes, one a
-    byte, into what the caller's bytes are unpacked to. `choices_seldom_fit` tells that the first
+    that it writes are bytes with `packs_written_rows`. `choices_seldom_fit` tells that the first
     choices of a kernel are often refused: products of choices are looked through, also for kernels
     that programs call. `unaligned_forms` is where a package may have a form for tensors that begin
     anywhere. Where no target is named, the machine with the highest `precedence` that is here is meant;
@@ -117,7 +116,6 @@ class Facts:
     has_emulator: bool = False
     packs_read_rows: bool = True
     packs_written_rows: bool = False
-    opens_written_rows: bool = False
     choices_seldom_fit: bool = False
     unaligned_forms: bool = False
     precedence: int = 0

@@ -29,7 +29,7 @@ SOURCE = "kernel.py"
 class NkiMachine(Machine):
     """NeuronCores of one generation; neither they nor the Neuron compiler need to be there."""
 
-    facts = Facts(native="nki", opens_written_rows=True)
+    facts = Facts(native="nki")
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a NeuronCore."""

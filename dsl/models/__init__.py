@@ -8,6 +8,7 @@
 
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder
-from dslc.models.generation import Model, Sampling, open_model
+from dslc.models.generation import Model, open_model
+from dslc.models.sampling import Sampling
 
 __all__ = ["Decoder", "Model", "ModelConfig", "Sampling", "open_model", "read_config"]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 
 import numpy as np
 from dslc.calls.settings import options
-from dslc.models.kernel_sources import CompiledKernels, Kernels, parts_for
-from dslc.models.linear import Product
-from dslc.models.parts import Part, Parts
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.models.executor import Call, Executor
+from dslc.models.kernel_sources import Kernels, parts_for
+from dslc.models.parts import Parts
 from dslc.models.plan import PIECES, Plan, Step
-from dslc.runtime.elements import Array, element_name
+from dslc.models.sampling import Sampling
 from dslc.runtime.memory import Buffer
 from dslc.session import Session
 
 Progress = Callable[[int, int], None]
-Call = Callable[[], None]
+GREEDY = Sampling()
+_CANNOT = ("DSL0590", "DSL0744", "DSL0747")  # the machine, or an import for such a machine
 
 
 class Decoder:
@@ -37,41 +39,24 @@ class Decoder:
         kernels: Kernels | None = None,
     ) -> None:
         self.config, self.session, self.length = parts.config, session, length
-        self._compiled = None if kernels else CompiledKernels(session.target)
-        self._kernels = kernels or self._compiled
-        self._dtype = dtype
-        self._tensors: dict[str, Buffer] = {}
-        self._products: dict[str, Product] = {}
+        self._executor = Executor(session, dtype, kernels)
+        self._tensors = self._executor.tensors
         self._calls: dict[str, Call] = {}
         c = self.config
         for done in range(c.layers):
-            self._hold_all(parts.layer(done))
+            self._executor.hold_parts(parts.layer(done))
             if progress is not None:
                 progress(done + 1, c.layers)
-        table = parts.embedding()
-        self._hold_all((table, *parts.ends()))
+        self._executor.hold_parts((parts.embedding(), *parts.ends()))
         stored = self._tensors["embedding/table"].dtype
         parts_of_keys = parts_for(session.target, c)
-        self.plan = Plan(c, self._products, dtype, length, stored, parts_of_keys)
-        self._hold("start", np.zeros(1, np.int32))
-        for rotation in dict.fromkeys(c.rotations):
-            self._hold(f"angles/{rotation.key}", rotation.table(length))
+        self.plan = Plan(c, self._executor.products, dtype, length, stored, parts_of_keys)
+        self._executor.hold("start", np.zeros(1, np.int32))
+        self._executor.hold("sampling", np.zeros(3, np.float32))
+        self._executor.hold("seed", np.zeros(1, np.uint32))
+        self._executor.hold("least", np.full(1, -np.inf, np.float32))
         for number in range(c.layers):
-            for name in ("keys", "values"):
-                self._tensors[f"{number}.{name}"] = session.memory.empty(self.plan.cache, dtype)
-
-    def _hold_all(self, parts: Iterable[Part]) -> None:
-        for part in parts:
-            arrays: Mapping[str, Array] = part.arrays
-            if part.product is not None:
-                self._products[part.name] = part.product
-                if self._compiled is not None:
-                    arrays = self._compiled.pack(part.product, self._dtype, arrays)
-            for name, array in arrays.items():
-                self._hold(f"{part.name}/{name}", array)
-
-    def _hold(self, name: str, array: Array) -> None:
-        self._tensors[name] = self.session.memory.hold(array, element_name(array))
+            self._executor.hold_layer(self.plan, number)
 
     def __call__(self, ids: Sequence[int], position: int) -> Buffer:
         """The logits [1, vocabulary] after these tokens, the first of which stands at `position`."""
@@ -86,43 +71,55 @@ class Decoder:
         self._recorded(f"logits:{rows}", functools.partial(self.plan.logits, rows))()
         return self._tensors["logits:1"]
 
-    def choose(self, position: int) -> int:
-        """The likeliest token by the last logits; it is to stand at `position`."""
-        run = self._recorded("choice", self.plan.choice)
+    def chooses(self, sampling: Sampling) -> bool:
+        """Whether the machine can choose so: some have no words of 64 bits for random numbers."""
+        try:
+            self._choice(sampling)
+        except DiagnosticError as problem:
+            if problem.diagnostics[0].code not in _CANNOT:
+                raise
+            return False
+        return True
+
+    def choose(self, position: int, sampling: Sampling = GREEDY) -> int:
+        """A token by the last logits; it is to stand at `position`."""
+        run = self._choice(sampling)
         self._tensors["start"].write(np.array([position - 1], np.int32))
+        if sampling.way != "likeliest":
+            self._tensors["sampling"].write(sampling.numbers(self.config.vocabulary))
+            self._tensors["seed"].write(np.array([sampling.seed % 2**32], np.uint32))
         run()
         return int(self._tensors["ids:1"].read()[0])
 
-    def next(self) -> int:
-        """The likeliest token after the one that was chosen last: one dispatch, 4 bytes to the host."""
-        self._recorded("token", self._token)()
+    def next(self, way: str = "likeliest") -> int:
+        """A token after the one that was chosen last, as that was: one dispatch, 4 bytes to the host.
+
+        `way` is that of the sampling.
+        """
+        self._recorded(f"token:{way}", functools.partial(self._token, way))()
         return int(self._tensors["ids:1"].read()[0])
 
-    def _token(self) -> Iterator[Step]:
+    def _choice(self, sampling: Sampling) -> Call:
+        way = sampling.way
+        return self._recorded(f"choice:{way}", functools.partial(self.plan.choice, way))
+
+    def _token(self, way: str) -> Iterator[Step]:
         yield from self.plan.rows(1)
         yield from self.plan.logits(1)
-        yield from self.plan.choice()
+        yield from self.plan.choice(way)
 
     def _recorded(self, key: str, steps: Callable[[], Iterable[Step]]) -> Call:
         """The calls of a plan's steps, with all they need: made once, so that Python does little."""
         if key not in self._calls:
             listed = list(steps())
-            for name, (shape, dtype) in self.plan.shapes.items():
-                if name not in self._tensors:
-                    self._tensors[name] = self.session.memory.empty(shape, dtype)
+            self._executor.make_room(self.plan)
             for rows in PIECES:
                 if f"x:{rows}" in self._tensors:
                     last = self._tensors[f"x:{rows}"].rows(rows - 1, rows)
                     self._tensors.setdefault(f"last:{rows}", last)
-            calls = [self._bind(step) for step in listed]
+            calls = [self._executor.bound(step) for step in listed]
             self._calls[key] = self.session.memory.recorded(functools.partial(_run, calls))
         return self._calls[key]
-
-    def _bind(self, step: Step) -> Call:
-        assert self._kernels is not None
-        made = self._kernels.specialized(step)
-        arguments = tuple(self._tensors[step.tensors[p.name]].argument for p in made.parameters)
-        return lambda: made(*arguments)
 
 
 def _run(calls: Sequence[Call], stream: object) -> None:

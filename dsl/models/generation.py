@@ -14,28 +14,16 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import find_target
 from dslc.environment import default_target
 from dslc.machines.registry import resolve_target
+from dslc.models.calibration import parts_of
+from dslc.models.changes import Changes
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
 from dslc.models.imported import ImportedParts, is_import
-from dslc.models.linear import Rounding
 from dslc.models.names import Weights
-from dslc.models.parts import CheckpointParts
+from dslc.models.sampling import Sampling, choose
 from dslc.runtime.elements import Array
+from dslc.runtime.memory import Buffer
 from dslc.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How a token is chosen: the greatest logit where `temperature` is 0.
-
-    Else a draw from softmax(logits / temperature), of the `top_k` greatest (0: of all) and the fewest
-    that have `top_p` of the probability together.
-    """
-
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
 
 
 @dataclass(slots=True)
@@ -59,8 +47,7 @@ class Model:
 
     def logits(self, ids: Sequence[int], position: int = 0) -> Array:
         """The logits after these tokens, f32 [vocabulary]."""
-        whole: Array = self.decoder(ids, position).read().astype(np.float32)
-        return np.asarray(whole[0])
+        return _row(self.decoder(ids, position))
 
     def generate(
         self, ids: Sequence[int], count: int, sampling: Sampling | None = None
@@ -72,13 +59,13 @@ class Model:
         self._check(ids, count)
         sampling = sampling or Sampling()
         rng = np.random.default_rng(sampling.seed)
-        greedy = sampling.temperature <= 0
         begin = time.perf_counter()
-        if greedy:
-            self.decoder(ids, 0)
-            token = self.decoder.choose(len(ids))
+        logits = self.decoder(ids, 0)
+        there = self.decoder.chooses(sampling)
+        if there:
+            token = self.decoder.choose(len(ids), sampling)
         else:
-            token = choose(self.logits(ids), sampling, rng)
+            token = choose(_row(logits), sampling, rng)
         self.times.prefill += time.perf_counter() - begin
         self.times.prompt_tokens += len(ids)
         for position in range(len(ids), len(ids) + count):
@@ -87,8 +74,8 @@ class Model:
             if token in self.config.stops or position + 1 == len(ids) + count:
                 return
             begin = time.perf_counter()
-            if greedy:
-                token = self.decoder.next()
+            if there:
+                token = self.decoder.next(sampling.way)
             else:
                 token = choose(self.logits([token], position), sampling, rng)
             self.times.decode += time.perf_counter() - begin
@@ -104,21 +91,8 @@ class Model:
             raise error("DSL0788", f"the model has no token {wrong}")
 
 
-def choose(logits: Array, sampling: Sampling, rng: np.random.Generator) -> int:
-    """A token by its logits, f32 [vocabulary]."""
-    if sampling.temperature <= 0:
-        return int(np.argmax(logits))
-    scaled = logits.astype(np.float64) / sampling.temperature
-    order = np.argsort(-scaled, kind="stable")
-    if sampling.top_k:
-        order = order[: sampling.top_k]
-    p = np.exp(scaled[order] - scaled[order[0]])
-    p /= p.sum()
-    if sampling.top_p < 1:
-        # The token that reaches the bound is one of those that may be drawn.
-        kept = int(np.searchsorted(np.cumsum(p), sampling.top_p)) + 1
-        order, p = order[:kept], p[:kept] / p[:kept].sum()
-    return int(order[np.searchsorted(np.cumsum(p), rng.random(), side="right").clip(0, len(p) - 1)])
+def _row(logits: Buffer) -> Array:
+    return np.asarray(logits.read()[0].astype(np.float32))
 
 
 def open_model(
@@ -128,24 +102,30 @@ def open_model(
     dtype: str = "",
     length: int = 0,
     quantize: str = "",
+    compress: float = 0.0,
+    calibration: Array | None = None,
     progress: Progress | None = None,
 ) -> Model:
     """A checkpoint ready to run (see `dslc.checkpoints`), or what `dslc import` made of one.
 
     `dtype` is that of activations (f32), `length` bounds the tokens (0: up to 4096). `quantize` is a
     dtype and a group, such as `u4:128`, to which float weights of products are rounded; the head takes
-    8 bits then. An import has its own: DSL0778 for others.
+    8 bits then. `compress` is the share of the parameters of feed-forward halves that factors save.
+    With `calibration`, sequences of tokens [n, length], both go by what they bring to products. An
+    import has its own: DSL0778 for others.
     """
     begin = time.perf_counter()
     if is_import(Path(path)):
+        if calibration is not None or compress:
+            raise error("DSL0778", f"{path} is an import, whose weights stay as they are")
         decoder = _imported(Path(path), target, (dtype, length, quantize), progress)
     else:
         session = Session(target) if target else Session()
         checkpoint = open_checkpoint(Path(path))
         config = read_config(checkpoint.config)
         limit = length or min(config.positions, 4096)
-        rounding = Rounding.parse(quantize) if quantize else None
-        parts = CheckpointParts(Weights(checkpoint, config), dtype or "f32", rounding)
+        changes = Changes.of(quantize, compress, calibration)
+        parts = parts_of(Weights(checkpoint, config), dtype or "f32", changes)
         decoder = Decoder(parts, session, dtype or "f32", limit, progress)
     return Model(decoder.config, decoder, Times(load=time.perf_counter() - begin))
 

@@ -27,6 +27,8 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.targets import find_target
 from dslc.machines.registry import resolve_target
+from dslc.models.calibration import parts_of
+from dslc.models.changes import Changes
 from dslc.models.configuration import described, read_config
 from dslc.models.imported import (
     FORMAT,
@@ -38,9 +40,9 @@ from dslc.models.imported import (
     stored_name,
 )
 from dslc.models.kernel_sources import CompiledKernels, plan_fingerprint
-from dslc.models.linear import Product, Rounding
+from dslc.models.linear import Product
 from dslc.models.names import Weights
-from dslc.models.parts import CheckpointParts, Part
+from dslc.models.parts import Part
 from dslc.models.plan import PIECES, Plan
 from dslc.models.specification import write_specification, write_text
 from dslc.packaging import build_package
@@ -65,6 +67,7 @@ class Settings:
     dtype: str = "f32"
     length: int = 0
     quantize: str = ""
+    compress: float = 0.0
 
 
 def import_model(
@@ -72,11 +75,14 @@ def import_model(
     folder: str | os.PathLike[str],
     settings: Settings,
     *,
+    calibration: Array | None = None,
     jobs: int | None = None,
     report: Report | None = None,
 ) -> Manifest:
     """Write `folder`, which `dslc.models.open_model` opens.
 
+    With `calibration`, sequences of tokens [n, length], weights are rounded by what goes through them
+    (dslc.models.calibration), on this machine; DSL0790 where nothing is rounded.
     `report` is called with what is being done, the pieces of it that are done, and all of them.
 
     DSL0778 where the folder holds something else or cannot be written; DSL0780 to DSL0787, DSL0790 for
@@ -91,10 +97,11 @@ def import_model(
         settings.dtype,
         settings.length or min(config.positions, 4096),
         settings.quantize,
+        settings.compress,
     )
-    rounding = Rounding.parse(settings.quantize) if settings.quantize else None
-    parts = CheckpointParts(Weights(checkpoint, config), settings.dtype, rounding)
-    own = _fingerprint(source, settings)
+    changes = Changes.of(settings.quantize, settings.compress, calibration)
+    parts = parts_of(Weights(checkpoint, config), settings.dtype, changes)
+    own = _fingerprint(source, settings, calibration)
     with _written(folder):
         _check_folder(folder, own)
         (folder / "weights").mkdir(parents=True, exist_ok=True)
@@ -186,13 +193,14 @@ class _Writer:
                 names[kernels.target][plain] = name
 
 
-def _fingerprint(source: Path, settings: Settings) -> str:
+def _fingerprint(source: Path, settings: Settings, calibration: Array | None) -> str:
     """What tells an import from others: its settings, the checkpoint's files, and what packs."""
     files = sorted(source.iterdir()) if source.is_dir() else [source]
     listed = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files if f.is_file()]
     return digest(
         {
             "settings": repr(settings),
+            "calibration": "" if calibration is None else repr(calibration.tolist()),
             "files": repr(listed),
             "source": str(source.resolve()),
             "compiler": compiler_fingerprint(),

@@ -44,6 +44,16 @@ class CompiledKernels:
         kernel = _library(self.target, tuple(sorted(step.constants.items())))[step.kernel]
         return kernel.specialize(**step.dims, **self.choices(step))
 
+    def has(self, step: Step) -> bool:
+        """Whether the machine can do a step at all: DSL0590 says that it cannot."""
+        try:
+            self.specialized(step)
+        except DiagnosticError as problem:
+            if problem.diagnostics[0].code != "DSL0590":
+                raise
+            return False
+        return True
+
     def choices(self, step: Step) -> dict[str, int]:
         """The choices of a product: none, or those with which it reads the weights as they are packed.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,9 +41,17 @@ class Product:
     extras: tuple[str, ...] = ()
 
 
+Rounding = Callable[[str, Array, str], Quantized]
+"""How the float weight [N, K] of a part becomes codes; scales are of the type of the activations, the
+last argument, if that has 16 bits."""
+
+Factoring = Callable[[str, Array], tuple[Array, Array] | None]
+"""The factors [R, K] and [N, R] that take the place of a part's float weight [N, K], if any do."""
+
+
 @dataclass(frozen=True, slots=True)
-class Rounding:
-    """How float weights become codes when they are loaded: to nearest, `u4` or another dtype by groups.
+class ToNearest:
+    """Each weight to the nearest code of `dtype`, by groups that are made to divide K.
 
     The head takes 8 bits: its errors are errors of the logits themselves.
     """
@@ -52,7 +60,7 @@ class Rounding:
     group: int
 
     @classmethod
-    def parse(cls, text: str) -> Rounding:
+    def parse(cls, text: str) -> ToNearest:
         """Of a text like `u4:128`. DSL0790 for others."""
         dtype, _, group = text.partition(":")
         known = parse_dtype(dtype)
@@ -62,15 +70,19 @@ class Rounding:
             )
         return cls(dtype, int(group))
 
-    def __call__(self, weight: Array, *, head: bool = False, activations: str = "f16") -> Quantized:
-        """Codes of a weight [N, K]; a group that does not divide K is made smaller.
+    def __call__(self, name: str, weight: Array, activations: str) -> Quantized:
+        """Codes of a weight [N, K] of the part `name`."""
+        dtype = "i8" if name == "head" else self.dtype
+        return quantize(weight.T, dtype, self.group_of(weight), scale_dtype(activations))
 
-        Scales are of the type of the activations, if that has 16 bits.
-        """
-        group = math.gcd(self.group, weight.shape[1])
-        dtype = "i8" if head else self.dtype
-        scale = "bf16" if activations == "bf16" else "f16"
-        return quantize(weight.T, dtype, group, scale)
+    def group_of(self, weight: Array) -> int:
+        """The rows of a group of this weight [N, K]."""
+        return math.gcd(self.group, weight.shape[1])
+
+
+def scale_dtype(activations: str) -> str:
+    """The type of scales beside activations of a type."""
+    return "bf16" if activations == "bf16" else "f16"
 
 
 def form_of(weight: Array | Quantized, dtype: str) -> Form:

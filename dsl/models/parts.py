@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 from dslc.models.configuration import ModelConfig
-from dslc.models.linear import Form, Product, Rounding, form_of, joined
+from dslc.models.linear import Factoring, Form, Product, Rounding, form_of, joined
 from dslc.models.names import Weights
 from dslc.quantize import Quantized, dequantize
 from dslc.runtime.elements import Array, storage_dtype
@@ -49,11 +49,16 @@ class Parts(Protocol):
 
 @dataclass(frozen=True)
 class CheckpointParts:
-    """Parts of a checkpoint; `dtype` is that of activations. With `rounding` floats become codes."""
+    """Parts of a checkpoint; `dtype` is that of activations.
+
+    With `factoring` some floats become two factors, the parts `NAME.u` and `NAME.v`; with `rounding`
+    floats become codes.
+    """
 
     weights: Weights
     dtype: str
     rounding: Rounding | None = None
+    factoring: Factoring | None = None
 
     @property
     def config(self) -> ModelConfig:
@@ -113,10 +118,23 @@ class CheckpointParts:
     ) -> Iterator[Part]:
         whole = joined(weights, biases)
         if whole is not None:
-            yield self._linear(f"{number}.{name}", *whole)
+            yield from self._product(f"{number}.{name}", *whole)
         else:
             for part, weight, bias in zip(members, weights, biases, strict=True):
-                yield self._linear(f"{number}.{part}", weight, bias)
+                yield from self._product(f"{number}.{part}", weight, bias)
+
+    def _product(
+        self, name: str, weight: Array | Quantized, bias: Array | Quantized | None
+    ) -> Iterator[Part]:
+        """Its weight, or the two that take its place."""
+        factors = None
+        if self.factoring is not None and not isinstance(weight, Quantized):
+            factors = self.factoring(name, weight)
+        if factors is None:
+            yield self._linear(name, weight, bias)
+        else:
+            yield self._linear(f"{name}.u", factors[0])
+            yield self._linear(f"{name}.v", factors[1], bias)
 
     def _linear(
         self,
@@ -127,7 +145,7 @@ class CheckpointParts:
         rounded: bool = True,
     ) -> Part:
         if rounded and self.rounding is not None and not isinstance(weight, Quantized):
-            weight = self.rounding(weight, head=name == "head", activations=self.dtype)
+            weight = self.rounding(name, weight, self.dtype)
         form: Form = form_of(weight, self.dtype)
         arrays = {"w": form.codes, **form.arrays}
         if bias is not None:

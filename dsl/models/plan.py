@@ -68,8 +68,13 @@ class Plan:
         constants: Constants = {"FACTOR": c.embedding_factor, "E": self.table}
         yield self._step("embed", tensors, constants, M=rows, V=c.vocabulary, H=c.hidden)
         for number in range(c.layers):
-            yield from self._attention(number, rows, x)
-            yield from self._feed_forward(number, rows, x)
+            yield from self.layer(number, rows)
+
+    def layer(self, number: int, rows: int) -> Iterator[Step]:
+        """A layer over `x:ROWS`, the rows of which stand from `start` on."""
+        x = self._activation("x", rows, self.config.hidden)
+        yield from self._attention(number, rows, x)
+        yield from self._feed_forward(number, rows, x)
 
     def logits(self, rows: int) -> Iterator[Step]:
         """Of the last of so many tokens: from `last:ROWS`, a row of `x:ROWS`, into `logits:1`."""
@@ -82,16 +87,28 @@ class Plan:
             cap = {"CAP": c.logit_cap}
             yield self._step("soft_cap", {"x": logits}, cap, M=1, N=c.vocabulary)
 
-    def choice(self) -> Iterator[Step]:
-        """The likeliest token as the next one, `ids:1`, at the next place."""
+    def choice(self, way: str = "likeliest") -> Iterator[Step]:
+        """A token as the next one, `ids:1`, at the next place: a `way` of dslc.models.Sampling.
+
+        Draws take `sampling` and `seed`; where none are `kept`, `least` is below all logits.
+        """
         v = self.config.vocabulary
         runs = -(-v // _RUN)
         self.shapes["ids:1"] = (1,), "i32"
         self.shapes["values:1"] = (1, runs), "f32"
         self.shapes["at:1"] = (1, runs), "i32"
         found = {"values": "values:1", "at": "at:1"}
-        tensors = {"logits": "logits:1", **found}
-        yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        tensors = {"logits": self._activation("logits", 1, v), **found}
+        if way == "likeliest":
+            yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+        else:
+            given = {"sampling": "sampling", "least": "least"}
+            if way == "kept":
+                given["least"] = self._tensor("least:1", (1,), "f32")
+                own = {"logits": tensors["logits"], **given}
+                yield self._step("least_kept", own, {"C": _RUN}, M=1, V=v)
+            tensors |= {**given, "seed": "seed", "start": "start"}
+            yield self._step("drawn", tensors, {"C": _RUN}, M=1, V=v, P=runs)
         tensors = {**found, "token": "ids:1", "start": "start"}
         yield self._step("next_token", tensors, {}, M=1, P=runs)
 
@@ -224,7 +241,7 @@ class Plan:
         places: dict[str, tuple[str, int]],
     ) -> Iterator[Step]:
         """Products of one input; `places` gets the tensor of each, and its first column there."""
-        if f"{number}.{together}" in self.products:
+        if self._last(f"{number}.{together}") in self.products:
             y, at = self._activation(together, rows, sum(sizes.values())), 0
             for part, size in sizes.items():
                 places[part] = y, at
@@ -238,7 +255,7 @@ class Plan:
     def _onto(self, number: int, part: str, norm: str, rows: int, y: str, x: str) -> Iterator[Step]:
         """x += y @ w, which is normalised first where the model does that."""
         c, name = self.config, f"{number}.{part}"
-        if not c.post_norms and "bias" not in self.products[name].extras:
+        if not c.post_norms and "bias" not in self.products[self._last(name)].extras:
             yield from self._product(name, rows, y, x, add=True)
             return
         out = self._activation("out", rows, c.hidden)
@@ -249,9 +266,19 @@ class Plan:
             out = normed
         yield self._step("add", {"x": out, "r": x}, {}, M=rows, H=c.hidden)
 
+    def _last(self, name: str) -> str:
+        """The product that gives the results of a part: the second of its factors, if it has them."""
+        return f"{name}.v" if f"{name}.v" in self.products else name
+
     def _product(
         self, name: str, rows: int, x: str, y: str, *, add: bool = False
     ) -> Iterator[Step]:
+        if f"{name}.u" in self.products:
+            rank = self.products[f"{name}.u"].columns
+            between = self._activation(f"rank {rank}", rows, rank)
+            yield from self._product(f"{name}.u", rows, x, between)
+            yield from self._product(f"{name}.v", rows, between, y, add=add)
+            return
         product = self.products[name]
         if "order" in product.extras:
             put = self._activation("sorted", rows, product.rows)

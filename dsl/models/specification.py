@@ -21,7 +21,8 @@ def write_specification(
     tables: dict[str, dict[str, Any]] = {}
     for source, rows in product(kernels, pieces):
         own = replace(plan, parts=parts_for(source.target, plan.config), shapes={})
-        for step in (*own.rows(rows), *own.logits(rows), *own.choice()):
+        draws = [step for way in ("drawn", "kept") for step in own.choice(way) if source.has(step)]
+        for step in (*own.rows(rows), *own.logits(rows), *own.choice(), *draws):
             table = {
                 "source": KERNELS.name,
                 "kernel": step.kernel,

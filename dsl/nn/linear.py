@@ -10,7 +10,7 @@ import torch
 from dslc.compiler.targets import find_target
 from dslc.machines.registry import resolve_target
 from dslc.models.kernel_sources import CompiledKernels
-from dslc.models.linear import Product, Rounding, form_of
+from dslc.models.linear import Product, ToNearest, form_of
 from dslc.models.plan import PARAMETERS
 from dslc.nn.operators import NAMES, Call, target_of
 from dslc.quantize import Quantized
@@ -68,7 +68,7 @@ class Linear(torch.nn.Module):
         if dtype not in NAMES:
             raise TypeError(f"dslc.nn computes with {', '.join(NAMES.values())}, not {dtype}")
         if quantize and not isinstance(given, Quantized):
-            given = Rounding.parse(quantize)(given, activations=NAMES[dtype])
+            given = ToNearest.parse(quantize)("weight", given, NAMES[dtype])
         target = find_target(resolve_target(target or target_of(device))).name
         form = form_of(given, NAMES[dtype])
         product = Product(form.kernel, form.rows, form.columns, form.constants)

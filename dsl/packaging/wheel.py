@@ -30,7 +30,10 @@ def load(**options):
 
     Options are those of `dslc.runtime.load`.
     """
-    from dslc.runtime.package import load as load_package
+    try:
+        from dslc_runtime import load as load_package
+    except ModuleNotFoundError:  # all of dslc has it too
+        from dslc.runtime import load as load_package
 
     return load_package(PATH, digest=DIGEST, **options)
 '''
@@ -40,7 +43,7 @@ Name: {name}
 Version: {version}
 Summary: Kernels compiled by dslc for {targets}
 Requires-Python: >=3.11
-Requires-Dist: dslc>={dslc}
+Requires-Dist: dslc-runtime>={dslc}
 """
 _WHEEL = """\
 Wheel-Version: 1.0

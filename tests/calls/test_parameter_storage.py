@@ -10,7 +10,7 @@ from dslc.compiler.dtypes import decode, parse_dtype, storage_dtype
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.pass_lists import interpreter
 
-from support.machines import require
+from support.machines import call, require
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCE = """
@@ -112,6 +112,20 @@ def test_a_row_of_one_axis(dtype):
         y = np.zeros_like(codes)
         kernel(w, y)
         np.testing.assert_array_equal(y, codes)
+
+
+BY_CODES = """
+kernel weighted(x: u4[M] packed row, w: u4[M, 3], y: out i32[3]):
+    y[:] = sum(cast(w[0:8, :], i32) * reshape(cast(x[0:8], i32), [8, 1]), 0)
+"""
+
+
+@pytest.mark.parametrize("target", ["interp", "aarch64:bf16", "cpu"])
+def test_codes_tell_a_dim_before_packed_bytes_of_one_axis(target):
+    w = random_codes("u4", (8, 3))
+    y = np.zeros(3, np.int32)
+    call(target, BY_CODES, {"x": np.full(4, 0x31, np.uint8), "w": w, "y": y})
+    np.testing.assert_array_equal(y, np.array([1, 3] * 4) @ w.astype(int))
 
 
 OF_A_HALF = """

@@ -11,9 +11,9 @@ import pytest
 from dslc.cli.main import COMMANDS, run
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.models import Sampling, open_model, read_config
-from dslc.models.generation import choose
 from dslc.models.kernel_sources import KERNELS
 from dslc.models.rotation import Rotation
+from dslc.models.sampling import choose
 from safetensors.numpy import load_file, save_file
 
 CONFIG = {
@@ -31,33 +31,6 @@ CONFIG = {
     "tie_word_embeddings": True,
     "eos_token_id": 49,
 }
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("model")
-    rng = np.random.default_rng(1)
-
-    def matrix(n: int, k: int) -> np.ndarray:
-        return (rng.standard_normal((n, k)) / k**0.5).astype(np.float32)
-
-    tensors = {
-        "model.embed_tokens.weight": matrix(50, 32) * 6,
-        "model.norm.weight": np.ones(32, "f4"),
-    }
-    for i in range(2):
-        layer = f"model.layers.{i}."
-        for name, shape in {"q": (64, 32), "k": (32, 32), "v": (32, 32), "o": (32, 64)}.items():
-            tensors[f"{layer}self_attn.{name}_proj.weight"] = matrix(*shape)
-        for name, shape in {"gate": (48, 32), "up": (48, 32), "down": (32, 48)}.items():
-            tensors[f"{layer}mlp.{name}_proj.weight"] = matrix(*shape)
-        for name in ("input_layernorm", "post_attention_layernorm"):
-            tensors[f"{layer}{name}.weight"] = rng.uniform(0.5, 1.5, 32).astype("f4")
-        for name in ("q_norm", "k_norm"):
-            tensors[f"{layer}self_attn.{name}.weight"] = rng.uniform(0.5, 1.5, 16).astype("f4")
-    save_file(tensors, where / "model.safetensors")
-    (where / "config.json").write_text(json.dumps(CONFIG))
-    return where
 
 
 def by_numpy(folder: Path, ids: list[int]) -> np.ndarray:

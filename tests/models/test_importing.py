@@ -182,3 +182,25 @@ def test_the_command_imports_and_generate_takes_it(
     assert run(["generate", where, "-t", "interp", "--ids", "3,5", "-n", "2"]) == 0
     assert run([*words, "--dtype", "f16"]) != 0
     assert "DSL0778" in capsys.readouterr().err
+
+
+def test_the_command_rounds_by_a_text_s_tokens(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dslc.models.importing.PIECES", (1,))  # fewer kernels
+    ids = np.random.default_rng(5).integers(0, 50, 40)
+    np.save(tmp_path / "ids.npy", ids)
+    words = ["import", str(folder), "-t", "interp", "--length", "24", "-j", "0"]
+    words += ["--calibrate", str(tmp_path / "ids.npy"), "--calibration-tokens", "32"]
+    assert run([*words, "-o", str(tmp_path / "floats")]) != 0
+    assert "say --quantize or --compress" in capsys.readouterr().err
+    where = str(tmp_path / "m")
+    assert run([*words, "-o", where, "--quantize", "u4:16"]) == 0
+    expected = open_model(folder, "interp", length=24, quantize="u4:16", calibration=ids[None, :32])
+    found = open_model(where, "interp")
+    np.testing.assert_array_equal(found.logits([3]), expected.logits([3]))
+    assert run([*words, "-o", where, "--quantize", "u4:16", "--calibration-tokens", "16"]) != 0
+    assert "DSL0778" in capsys.readouterr().err

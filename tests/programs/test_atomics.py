@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -17,7 +20,8 @@ kernel k(x: {d}[N], y: inout {d}[8], old: out {d}[N]):
 
 
 EVERY = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
-TABLE = [(target, d) for target in ("interp", "cuda:sm_90a", "hip:gfx950") for d in EVERY]
+WITH_64 = ("interp", "cuda:sm_90a", "hip:gfx950", "cpu", "aarch64:base")
+TABLE = [(target, d) for target in WITH_64 for d in EVERY]
 TABLE += [("nki:trn2", d) for d in EVERY[:6]]
 
 
@@ -55,3 +59,28 @@ def test_arrays_that_end_within_a_word(target: str, dtype: str) -> None:
     x, y = np.arange(1, 8).astype(kind), np.full(7, 9, kind)
     call(target, ENDS.format(d=dtype), {"x": x, "y": y})
     assert y.tolist() == [16, 11, 12, 13, 14, 15, 16]
+
+
+TAKEN = """
+kernel k(x: {d}[N], y: inout {d}[7], old: out {d}[N]):
+    for n in range(0, N, 4):
+        old[n : n + 4] = atomic_add(y[4:8], x[n : n + 4])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u16", "f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("target", ["interp", "cpu", "aarch64:base"])
+def test_what_stood_there_before_and_rounding(target: str, dtype: str) -> None:
+    """A turn's tile ends past the tensor: there nothing is added, and 0 stood."""
+    named = {"i8": np.int8, "u16": np.uint16, "bf16": ml_dtypes.bfloat16}
+    kind: Any = named.get(dtype) or np.dtype(dtype.replace("f", "float"))
+    x, y = (np.arange(8) * 37 % 50 + 100).astype(kind), np.arange(7).astype(kind)
+    wanted, taken = y.copy(), np.zeros(8, kind)
+    for n in (0, 4):
+        taken[n : n + 3] = wanted[4:]
+        with np.errstate(over="ignore"):
+            wanted[4:] += x[n : n + 3]
+    old = np.ones(8, kind)
+    call(target, TAKEN.format(d=dtype), {"x": x, "y": y, "old": old})
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(old, taken)

@@ -57,6 +57,20 @@ kernel k(x: i16[M], y: inout i16[M]):
 """,
         {"x": ("i16", (9,)), "y": ("i16", (9,))},
     ),
+    "a carried tile ends within a word": (
+        "aie:npu2",
+        """
+kernel k(y: out bf16[M]):
+    for m in parallel(range(0, M, 3)):
+        a = full(u8, [3], 1)
+        b = full(i16, [3], 1)
+        for i in range(2):
+            a += cast(cast(b, f6e5m0), u8)
+            b = cast(a, i16)
+        y[0 : 3] = cast(a, bf16)
+""",
+        {"y": ("bf16", (2,))},
+    ),
     "every turn reads one place and writes its own": (
         "nki:trn2",
         """

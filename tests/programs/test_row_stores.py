@@ -19,6 +19,7 @@ from support.generated.cast_table import named
 from support.machines import call
 
 MACHINES = ("cuda:sm_90a", "hip:gfx950", "aarch64:base")
+OF_BYTES = ("nki:trn2", "aie:npu2")  # they take such tensors as codes
 DTYPES = ("u1", "i2", "u3", "u4", "i4", "f4e2m1", "u5", "i6", "f6e3m2", "u7")
 
 # The name of each, its source for a dtype {d}, and the shapes of its arrays: `q` is written.
@@ -112,7 +113,7 @@ def check(target: str, program: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("target", MACHINES)
+@pytest.mark.parametrize("target", [*MACHINES, *OF_BYTES])
 def test_stores_of_nibbles(target: str, program: str) -> None:
     check(target, program, "u4")
 

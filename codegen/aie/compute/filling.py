@@ -79,8 +79,8 @@ def _powers(most: int) -> tuple[int, ...]:
 
 
 def copy(e: Emission, source: Stored, target: Stored) -> None:
-    """One buffer into another of the same kind."""
-    total = source.count
+    """One buffer into another of the same kind, but for what fills its last word."""
+    total = math.prod(source.shape)
     lanes = next(n for n in _powers(16) if total % n == 0)
     with e.loop(total // lanes) as loop:
         at = Flat(e.out.at(loop, lanes))

@@ -13,16 +13,15 @@ becomes
     %b = load @w[k : +64, n // 2 : +32] : u8[64, 32]
     %q = view %b : u4[64, 64]
 
-A host's sequence has no values that change from call to call but those in its arrays. Packed rows
-that are written stay codes, one a byte: a store may begin and end within a byte of packed ones.
+A host's sequence has no values that change from call to call but those in its arrays.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterable
 
+from dslc.codegen.row_codes import with_row_codes
 from dslc.compiler.artifact import Json
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import BF16, BOOL, F16, F32, I32, INDEX, U8, DType
@@ -48,15 +47,16 @@ from dslc.compiler.manifest import expression_text
 
 
 def are_bytes(param: Param) -> bool:
-    """Whether an array holds packed bytes, not codes: rows that nothing writes."""
-    if not isinstance(param, Memory) or param.role is not Role.IN:
-        return False
-    return param.packed == "row" and param.dtype.is_low_bit
+    """Whether an array holds packed bytes; `codegen.row_codes` left those of which it can be."""
+    return isinstance(param, Memory) and param.packed == "row" and param.dtype.is_low_bit
 
 
-def as_arrays(kernel: Kernel, codes: frozenset[Memory] = frozenset()) -> Kernel:
-    """The kernel over arrays alone, whose packed rows are bytes; those in `codes` are not."""
-    rows = {m: _bytes(m) for m in kernel.tensors if are_bytes(m) and m not in codes}
+def as_arrays(kernel: Kernel) -> Kernel:
+    """The kernel over arrays alone, whose packed rows are bytes."""
+    over, _ = with_row_codes(kernel)
+    assert isinstance(over, Kernel)
+    kernel = over
+    rows = {m: _bytes(m) for m in kernel.tensors if are_bytes(m)}
     if rows:
         kernel = _Rows(rows).kernel(kernel)
     scalars = scalars_of(kernel)
@@ -71,6 +71,9 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
 
     Equal kernels are one; scalars whose values are known are constants in them.
     """
+    over, _ = with_row_codes(program)
+    assert isinstance(over, Program)
+    program = over
     rows = {m: _bytes(m) for m in program.params if isinstance(m, Memory) and are_bytes(m)}
     known: dict[str, Kernel] = {}
     words: dict[str, Memory] = {}
@@ -80,10 +83,7 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
     for call in program.calls:
         kernel, given = _known_scalars(call)
         given_tensors = [a for a in call.args if isinstance(a, Memory)]
-        pairs = zip(kernel.tensors, given_tensors, strict=True)
-        codes = frozenset(m for m, a in pairs if are_bytes(m) and a not in rows)
-        text = print_program(kernel) + repr(sorted(m.name for m in codes))
-        over_arrays = known.setdefault(text, as_arrays(kernel, codes))
+        over_arrays = known.setdefault(print_program(kernel), as_arrays(kernel))
         args: list[Memory | ex.Expr] = [rows.get(a, a) for a in given_tensors]
         if given:
             own = scalar_words(given.items())
@@ -179,7 +179,7 @@ class _Rows(Rewriter):
         if not (isinstance(stmt, ins.Load) and stmt.region.memory in self._rows):
             return super().statement(stmt)
         memory = stmt.region.memory
-        region = _byte_region(stmt.region, self._rows[memory], memory.dtype, stmt.loc)
+        region = _byte_region(stmt.region, self._rows[memory], memory.dtype)
         *shape, _ = stmt.out.type.shape
         taken = Value(TileType(U8, (*shape, region.axes[-1].size)), f"{stmt.out.name}_bytes")
         return (
@@ -188,12 +188,9 @@ class _Rows(Rewriter):
         )
 
 
-def _byte_region(region: Region, memory: Memory, dtype: DType, loc: Loc | None) -> Region:
-    """The same part of a tensor's bytes; DSL0590 where a slice of packed rows ends within one."""
+def _byte_region(region: Region, memory: Memory, dtype: DType) -> Region:
+    """The same part of a tensor's bytes, which are whole ones."""
     *axes, last = region.axes
-    if last.size * dtype.bits % 8:
-        text = f"{memory.name}: a slice of its rows is not whole bytes of {dtype}"
-        raise error("DSL0590", text, loc, hint=f"take a multiple of {8 // math.gcd(8, dtype.bits)}")
     bits = ex.Binary("mul", last.start, ex.index(dtype.bits), INDEX)
     start = simplify(ex.Binary("floordiv", bits, ex.index(8), INDEX))
     whole = dataclasses.replace(last, start=start, size=last.size * dtype.bits // 8)

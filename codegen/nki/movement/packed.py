@@ -7,12 +7,11 @@ from one byte to the next (the Tilus paper, section 6.2, with the partition as t
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from math import gcd, prod
 
 import numpy as np
-from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.movement import accesses
 from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import INDEX, U8, DType, encode
@@ -20,6 +19,15 @@ from dslc.compiler.ir import AxisSlice, Memory, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant, simplify
+from dslc.compiler.passes.trainium.placement import placement_of
+
+
+def lies_in_rows(stmt: ins.Stmt) -> bool:
+    """Whether each partition has the codes of whole bytes, which it can unpack for itself."""
+    assert isinstance(stmt, ins.Load)
+    layout = stmt.out.type.layout
+    place = None if layout is None else placement_of(layout)
+    return place is not None and place.axis != stmt.out.type.rank - 1 and place.run == 1
 
 
 def load(e: Emission, stmt: ins.Load) -> None:
@@ -29,13 +37,10 @@ def load(e: Emission, stmt: ins.Load) -> None:
         accesses.load(e, stmt)
         return
     bits = memory.dtype.bits
-    region = _bytes(e, stmt, memory, bits)
+    region = _bytes(e, stmt.region, bits)
     count = region.axes[-1].size
     shape = (*stmt.out.type.shape[:-1], count)
-    place = e.place(stmt.out)
-    if place.axis == len(shape) - 1 or place.run > 1:
-        raise refuse(stmt, f"{memory.name} is read with its packed axis along the partitions")
-    raw = e.tile(f"{stmt.out.name}_bytes", U8, shape, place)
+    raw = e.tile(f"{stmt.out.name}_bytes", U8, shape, e.place(stmt.out))
     with e.filled(raw) as at:
         blank = partial(_blank, e, raw, at, memory.dtype, stmt.other)
         accesses.read(e, region, raw, at, blank=blank)
@@ -60,29 +65,17 @@ def _blank(e: Emission, raw: TileValue, at: At, dtype: DType, other: ex.Expr | N
         e.call("memset", dst=dst, value=f"({code}) * {row} // {1 << 8 * byte} % 256")
 
 
-def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
-    """The same region of the parameter's bytes; DSL0590 where a row does not begin on one."""
-    *axes, last = stmt.region.axes
+def _bytes(e: Emission, region: Region, bits: int) -> Region:
+    """The same region of the parameter's bytes: `codegen.row_codes` left what is whole ones."""
+    *axes, last = region.axes
+    memory = region.memory
     *extents, width = memory.shape
-    if last.step != 1 or last.dropped or last.size * bits % 8:
-        raise refuse(
-            stmt,
-            f"{memory.name}: a slice of its rows is not whole bytes of {memory.dtype}",
-            f"take a multiple of {8 // math.gcd(8, bits)}",
-        )
-    width_bits = simplify(ex.Binary("mul", width, ex.index(bits), INDEX))
-    number = constant(width_bits)
-    if number is None or number % 8:
-        raise refuse(
-            stmt,
-            f"{memory.name}: its rows of {memory.dtype} are not known to be whole bytes",
-            "fix the dim to a multiple of 8 (-D N=...)",
-        )
+    number = constant(width)
+    assert number is not None
     start = simplify(ex.Binary("mul", last.start, ex.index(bits), INDEX))
     first = simplify(ex.Binary("floordiv", start, ex.index(8), INDEX))
-    flat = Memory(
-        memory.name, U8, (*extents, ex.index(int(number) // 8)), memory.role, memory.place
-    )
+    row = ex.index(int(number) * bits // 8)
+    flat = Memory(memory.name, U8, (*extents, row), memory.role, memory.place)
     shape = ", ".join(e.scalar(n) for n in flat.shape)
     e.memories[flat] = f"{e.memories[memory]}.reshape(({shape},))"
     moved = AxisSlice(first, last.size * bits // 8, checked=last.checked)

@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dslc.compiler.analysis.alignment import Divisors, divisor, known_divisors
+from dslc.compiler.analysis.row_bytes import takes_whole_bytes
 from dslc.compiler.analysis.weights import CODES, is_open, packed_freely
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import DType, Kind
@@ -121,7 +122,9 @@ class LowBit:
                 wanted = set().union(*(casts[s.out] for s in loads))
                 storage = self._tiled(memory, loads, known, wanted) if tiled else None
                 plainest = _plainest(memory)
-                if self.rows and not all(_in_bytes(s, memory, known) for s in accesses[memory]):
+                if self.rows and not all(
+                    takes_whole_bytes(s, memory, known) for s in accesses[memory]
+                ):
                     plainest = "codes"
                 chosen[memory] = storage if storage is not None else plainest
         return _bound(kernel.params, chosen)
@@ -161,16 +164,6 @@ def _dims_given(param: object) -> Iterable[object]:
 def _plainest(memory: Memory) -> Storage:
     """What serves every access."""
     return "row" if memory.dtype.is_low_bit else "codes"
-
-
-def _in_bytes(stmt: Stmt, memory: Memory, known: Divisors) -> bool:
-    """Whether a row of the parameter, and each slice that is read of one, begins and ends on a byte."""
-    if not isinstance(stmt, ins.Load):
-        return False
-    bits, last, width = memory.dtype.bits, stmt.region.axes[-1], constant(memory.shape[-1])
-    if width is None or width * bits % 8 or last.step != 1 or last.dropped:
-        return False
-    return last.size * bits % 8 == 0 and divisor(last.start, known) * bits % 8 == 0
 
 
 def _tiles(

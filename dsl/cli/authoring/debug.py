@@ -6,13 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from dslc.cli.compiling import (
-    CompileOptions,
-    compile_options,
-    kernel_option,
-    pick_kernel,
-    set_option,
-)
+from dslc.cli.compiling import CompileOptions, compile_options, pick_kernel
+from dslc.cli.options import dim_option, input_option, kernel_option, seed_option, set_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode
 
@@ -30,24 +25,9 @@ echo 'break 12; continue; print acc' | dslc debug gemm.tile --dim M=16 --dim N=1
 @click.command("debug", cls=Documented, examples=_EXAMPLES)
 @click.argument("file", metavar="FILE", required=False, type=click.Path(path_type=Path))
 @kernel_option
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter's value, as in `dslc run`. Repeatable.",
-)
-@click.option(
-    "--random", "seed", type=int, default=0, metavar="SEED", help="The seed of other tensors."
-)
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="A dim that no tensor says. Repeatable.",
-)
+@input_option("A parameter's value, as in `dslc run`.")
+@seed_option("The seed of other tensors.")
+@dim_option("A dim that no tensor says.")
 @set_option
 @click.option(
     "--dap",

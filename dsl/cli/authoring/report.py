@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from dslc.cli.compiling import file_argument, set_option
+from dslc.cli.options import (
+    budget_option,
+    cache_option,
+    define_option,
+    dim_option,
+    file_argument,
+    include_option,
+    output_option,
+    set_option,
+    targets_option,
+)
 from dslc.cli.pages import Documented
 from dslc.cli.progress import shown_steps
 from dslc.cli.session import current, session_options
@@ -28,53 +38,14 @@ dslc report attention.tile -t nki:trn2 -t cpu -D D=64
     metavar="NAME",
     help="A kernel of the file. Repeatable.",
 )
-@click.option(
-    "-t",
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="A machine; several stand side by side. Repeatable.",
-)
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="The size of a dim for the counts (default 1024). Repeatable.",
-)
+@targets_option("A machine; several stand side by side.")
+@dim_option("The size of a dim for the counts (default 1024).")
 @set_option
-@click.option(
-    "-D",
-    "define",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Fix a dim or override a const. Repeatable.",
-)
-@click.option(
-    "-I",
-    "include",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Look for imported .tile files here as well. Repeatable.",
-)
-@click.option(
-    "-o",
-    "--output",
-    metavar="HTML",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The page (default: the file's name with .html).",
-)
-@click.option("--cache/--no-cache", default=True, help="Use the compile cache.")
-@click.option(
-    "--budget",
-    type=click.FloatRange(0),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long llvm-mca and the NPU's simulator may take; 0 is as long as they want.",
-)
+@define_option
+@include_option
+@output_option("The page (default: the file's name with .html).", "HTML", dir_okay=False)
+@cache_option
+@budget_option(2.0)
 @session_options
 def command(
     file: Path,

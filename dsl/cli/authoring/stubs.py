@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from dslc.cli.compiling import file_argument
+from dslc.cli.options import file_argument, include_option, output_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
 
@@ -17,21 +17,12 @@ dslc stubs gemm.tile -o typings/gemm_tile.pyi
 
 @click.command("stubs", cls=Documented, examples=_EXAMPLES)
 @file_argument
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    help="The stub (default: beside FILE, softmax_tile.pyi of softmax.tile; - prints it).",
+@output_option(
+    "The stub (default: beside FILE, softmax_tile.pyi of softmax.tile; - prints it).",
+    dir_okay=False,
+    allow_dash=True,
 )
-@click.option(
-    "-I",
-    "include",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Look for imported .tile files here as well. Repeatable.",
-)
+@include_option
 @session_options
 def command(file: Path, output: Path | None, include: tuple[Path, ...]) -> None:
     r"""Write a stub of the kernels of FILE, by which type checkers know their calls.

@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from dslc.cli.compiling import (
-    CompileOptions,
-    compile_options,
-    file_argument,
-    kernel_option,
-    picked_kernels,
-    set_option,
-)
+from dslc.cli.compiling import CompileOptions, compile_options, picked_kernels
+from dslc.cli.options import file_argument, kernel_option, output_option, set_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, current
 
@@ -41,13 +35,10 @@ _STANDARD = Path("-")
 @click.option(
     "--emit", metavar="STAGE", help="Print a stage instead: tile, ir, the name of a pass, or final."
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="The folder of the package (default: the file's name with .dslc), or the file of --emit "
+@output_option(
+    "The folder of the package (default: the file's name with .dslc), or the file of --emit "
     "(- is the standard output).",
+    "PATH",
 )
 @click.option(
     "--unaligned",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from dslc.cli.options import define_option, include_option, targets_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, current, session_options
 
@@ -24,29 +25,9 @@ dslc check gemm.tile --diagnostics sarif > findings.sarif
 @click.argument(
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "-D",
-    "define",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Fix a dim or override a const: -D K=4096, -D W=i6. Repeatable.",
-)
-@click.option(
-    "-I",
-    "include",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Look for imported .tile files here as well. Repeatable.",
-)
-@click.option(
-    "-t",
-    "--target",
-    "targets",
-    multiple=True,
-    metavar="TARGET",
-    help="Say also what a build for TARGET would refuse; no toolchain is needed. Repeatable.",
-)
+@define_option
+@include_option
+@targets_option("Say also what a build for TARGET would refuse; no toolchain is needed.")
 @session_options
 def command(
     files: tuple[Path, ...],

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 import dslc
+from dslc.cli.options import output_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, current, session_options
 
@@ -18,13 +19,7 @@ dslc ci gitlab kernels.toml > .gitlab-ci.yml
 @click.command("ci", cls=Documented, examples=_EXAMPLES)
 @click.argument("system", type=click.Choice(["github", "gitlab"]))
 @click.argument("spec", metavar="SPEC", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The job file; one that is there is not replaced.",
-)
+@output_option("The job file; one that is there is not replaced.")
 @click.option(
     "--dslc",
     "source",

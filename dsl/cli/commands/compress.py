@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from dslc.cli.options import output_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
 
@@ -65,12 +66,7 @@ _CONFIG = "adapter_config.json"
     help="Add S B A (default: lora_alpha / r of adapter_config.json beside the adapters).",
 )
 @click.option("--in-first", is_flag=True, help="Weights are stored [in, out], not [out, in].")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Default: the model's name with -compressed, or -merged.",
-)
+@output_option("Default: the model's name with -compressed, or -merged.", dir_okay=False)
 @session_options
 @click.pass_context
 def command(

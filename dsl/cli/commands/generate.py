@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from dslc.cli.options import length_option, quantize_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
+from dslc.cli.tokens import tokenizer_of
 from dslc.environment import default_target
 
 if TYPE_CHECKING:
@@ -44,15 +46,8 @@ dslc generate model.gguf --ids 1,306,4658 -n 16
     type=click.Choice(["f32", "f16", "bf16"]),
     help="Of activations, caches, and weights that are no codes (default: f32).",
 )
-@click.option(
-    "--quantize",
-    metavar="DTYPE:GROUP",
-    default="",
-    help="Round float weights of products to codes, such as u4:128.",
-)
-@click.option(
-    "--length", type=click.IntRange(1), help="Positions of the caches (default: up to 4096)."
-)
+@quantize_option
+@length_option
 @click.option(
     "--temperature",
     type=click.FloatRange(0),
@@ -93,7 +88,7 @@ def command(
 
     if (prompt is None) == (ids is None):
         raise click.UsageError("say -p TEXT or --ids N,N,...")
-    tokenizer = None if prompt is None else _tokenizer(model)
+    tokenizer = None if prompt is None else tokenizer_of(model)
     start = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
     with shown_progress("loading") as progress:
         made = open_model(
@@ -113,26 +108,6 @@ def command(
             _print_text(made, tokenizer, start, count, sampling)
     finally:
         _report(made, time.perf_counter() - begin)
-
-
-def _tokenizer(model: Path) -> Any:
-    """The model's tokenizer; DSL0789 where there is none, or not the package that reads it."""
-    from dslc.compiler.diagnostics import error
-
-    path = (model if model.is_dir() else model.parent) / "tokenizer.json"
-    if not path.is_file():
-        hint = "give the prompt's tokens by --ids"
-        raise error("DSL0789", f"there is no {path} to read a text by", hint=hint)
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        raise error(
-            "DSL0789", "texts need the package tokenizers", hint="pip install 'dslc[models]'"
-        ) from None
-    try:
-        return Tokenizer.from_file(str(path))
-    except Exception as problem:  # the package raises Exception itself
-        raise error("DSL0789", f"{path} is no tokenizer: {str(problem)[:200]}") from None
 
 
 def _numbers(text: str) -> list[int]:

@@ -6,12 +6,16 @@ import time
 from pathlib import Path
 
 import click
+from dslc.cli.options import length_option, quantize_option, targets_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
+from dslc.cli.tokens import sequences_of
 from dslc.environment import default_target
 
 _EXAMPLES = """
 dslc import Llama-3.2-1B -o llama --quantize u4:128
+dslc import Llama-3.2-1B -o llama --quantize u4:128 --calibrate prose.txt
+dslc import Llama-3.2-1B -o small --compress 0.2 --quantize u4:128 --calibrate prose.txt
 dslc import Qwen3-0.6B-GPTQ -t cpu -t cuda:sm_90a --dtype f16 -o qwen
 dslc generate llama -p "The tide comes in"
 """
@@ -26,13 +30,7 @@ dslc generate llama -p "The tide comes in"
     type=click.Path(path_type=Path),
     help="The folder to write, or to go on with.",
 )
-@click.option(
-    "-t",
-    "--target",
-    "targets",
-    multiple=True,
-    help="A machine that it is for (dslc targets); say it again for another.",
-)
+@targets_option("A machine that it is for (dslc targets).")
 @click.option(
     "--dtype",
     type=click.Choice(["f32", "f16", "bf16"]),
@@ -40,15 +38,29 @@ dslc generate llama -p "The tide comes in"
     show_default=True,
     help="Of activations, caches, and weights that are no codes.",
 )
+@quantize_option
 @click.option(
-    "--quantize",
-    metavar="DTYPE:GROUP",
-    default="",
-    help="Round float weights of products to codes, such as u4:128.",
+    "--compress",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Make products of two factors of feed-forward weights, which save such a share (0.2).",
 )
 @click.option(
-    "--length", type=click.IntRange(1), help="Positions of the caches (default: up to 4096)."
+    "--calibrate",
+    "calibration",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Round, and choose factors, by what this text (or .npy of tokens) brings to products.",
 )
+@click.option(
+    "--calibration-tokens",
+    type=click.IntRange(1),
+    default=16384,
+    show_default=True,
+    help="Tokens of it at most.",
+)
+@length_option
 @click.option(
     "-j", "--jobs", type=click.IntRange(0), help="Processes that compile (0: in this one)."
 )
@@ -59,6 +71,9 @@ def command(
     targets: tuple[str, ...],
     dtype: str,
     quantize: str,
+    compress: float,
+    calibration: Path | None,
+    calibration_tokens: int,
     length: int | None,
     jobs: int | None,
 ) -> None:
@@ -70,11 +85,18 @@ def command(
     from dslc.cli.progress import shown_progress
     from dslc.models.importing import Settings, import_model
 
+    if calibration is not None and not (quantize or compress):
+        raise click.UsageError("--calibrate says how weights change: say --quantize or --compress")
     begin = time.monotonic()
-    settings = Settings(targets or (default_target(),), dtype, length or 0, quantize)
+    sequences = None
+    if calibration is not None:
+        sequences = sequences_of(calibration, model, calibration_tokens)
+    settings = Settings(targets or (default_target(),), dtype, length or 0, quantize, compress)
     with shown_progress(f"importing {model}") as advance:
         report = None if advance is None else lambda what, done, total: advance(done, total)
-        manifest = import_model(model, output, settings, jobs=jobs, report=report)
+        manifest = import_model(
+            model, output, settings, calibration=sequences, jobs=jobs, report=report
+        )
     size = sum(manifest.files.values())
     current().say(
         f"{output}: {size / 1e6:.1f} MB of weights in {len(manifest.files)} files, kernels for "

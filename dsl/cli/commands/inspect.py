@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from dslc.cli.compiling import (
-    CompileOptions,
-    compile_options,
+from dslc.cli.compiling import CompileOptions, compile_options, picked_kernels
+from dslc.cli.options import (
+    budget_option,
+    dim_option,
     file_argument,
     kernel_option,
-    picked_kernels,
     set_option,
+    timeline_option,
 )
 from dslc.cli.pages import Documented
 from dslc.cli.session import current
@@ -42,28 +43,10 @@ dslc inspect gemm.tile -k gemm -t aie:npu2 -D T=bf16 --timeline gemm.svg
 @file_argument
 @kernel_option
 @set_option
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="The size of a dim for the counts (default 1024). Repeatable.",
-)
+@dim_option("The size of a dim for the counts (default 1024).")
 @click.option("--emit", metavar="STAGE", help="Print a stage instead: tile, ir, a pass, or final.")
-@click.option(
-    "--timeline",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="SVG",
-    help="Draw when each engine or tile works (Trainium, NPUs).",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(0),
-    default=20.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long llvm-mca and the NPU's simulator may take; 0 is as long as they want.",
-)
+@timeline_option("Draw when each engine or tile works (Trainium, NPUs).")
+@budget_option(20.0)
 @compile_options
 def command(
     file: Path,

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import click
-from dslc.cli.compiling import executor_option
+from dslc.cli.options import cache_option, executor_option, output_option
 from dslc.cli.pages import Documented
 from dslc.cli.progress import shown_progress
 from dslc.cli.session import ExitCode, current, session_options
@@ -37,13 +37,7 @@ kernels.toml:
 
 @click.command("package", cls=Documented, examples=_EXAMPLES)
 @click.argument("spec", metavar="SPEC", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="The package's folder (default: its name with .dslc).",
-)
+@output_option("The package's folder (default: its name with .dslc).", "DIR")
 @click.option(
     "-j", "--jobs", metavar="N", type=click.IntRange(1), help="Processes (default: all CPUs)."
 )
@@ -55,7 +49,7 @@ kernels.toml:
     help="Also write the package as a wheel for pip into this folder.",
 )
 @click.option("--force", is_flag=True, help="Build though nothing has changed.")
-@click.option("--cache/--no-cache", default=True, help="Use the compile cache.")
+@cache_option
 @session_options
 def command(
     spec: Path,

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from dslc.cli.compiling import (
-    CompileOptions,
-    compile_options,
+from dslc.cli.compiling import CompileOptions, compile_options, pick_kernel
+from dslc.cli.options import (
+    dim_option,
     file_argument,
+    input_option,
     kernel_option,
-    pick_kernel,
+    seed_option,
     set_option,
 )
 from dslc.cli.pages import Documented
@@ -36,30 +37,9 @@ dslc run gemm_quantized.tile -k gemm_quantized -D W=i6 --dim M=16 --set BN=64 \\
 @click.command("run", cls=Documented, examples=_EXAMPLES)
 @file_argument
 @kernel_option
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter's value: file.npy, file.npz:KEY, file.safetensors:KEY, or a number. Repeatable.",
-)
-@click.option(
-    "--random",
-    "seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="SEED",
-    help="The seed of the tensors that are not given.",
-)
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE",
-    help="A dim that no given tensor says. Repeatable.",
-)
+@input_option("A parameter's value: file.npy, file.npz:KEY, file.safetensors:KEY, or a number.")
+@seed_option("The seed of the tensors that are not given.")
+@dim_option("A dim that no given tensor says.")
 @set_option
 @click.option(
     "--output",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from dslc.cli.options import output_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, current, session_options
 
@@ -33,13 +34,7 @@ dslc sign build/kernels.dslc --sigstore     in a job of GitHub Actions or GitLab
     is_flag=True,
     help="Sign as the CI job's identity (or SIGSTORE_ID_TOKEN), in Sigstore's public log.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="The signature (default: the package's path with .sig or .sigstore.json behind it).",
-)
+@output_option("The signature (default: the package's path with .sig or .sigstore.json behind it).")
 @session_options
 def command(
     package: Path | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from dslc.cli.options import input_option, seed_option, timeline_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, session_options
 
@@ -23,24 +24,11 @@ _MODULES = ("device", "sequence", "functions", "bfp16")  # options of modules fo
 @click.command("simulate", cls=Documented, examples=_EXAMPLES)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--entry", metavar="NAME", help="NKI: the function under nki.jit.")
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter: file.npy, file.npz:KEY, a number; random as DTYPE[SIZES], or for a module as "
-    "the word random. Repeatable.",
+@input_option(
+    "A parameter: file.npy, file.npz:KEY, a number; random as DTYPE[SIZES], or for a module as "
+    "the word random."
 )
-@click.option(
-    "--random",
-    "seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="SEED",
-    help="The seed of random tensors.",
-)
+@seed_option("The seed of random tensors.")
 @click.option(
     "-t",
     "--target",
@@ -73,12 +61,7 @@ _MODULES = ("device", "sequence", "functions", "bfp16")  # options of modules fo
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write what the kernel returns (out0, out1, ...), or all arguments of a module.",
 )
-@click.option(
-    "--timeline",
-    metavar="FILE.svg",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw when each engine, core or channel works.",
-)
+@timeline_option("Draw when each engine, core or channel works.")
 @session_options
 @click.pass_context
 def command(

@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from dslc.cli.compiling import (
-    CompileOptions,
-    compile_options,
-    executor_option,
-    kernel_option,
-    picked_kernels,
-    set_option,
-)
+from dslc.cli.compiling import CompileOptions, compile_options, picked_kernels
+from dslc.cli.options import dim_option, executor_option, input_option, kernel_option, set_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, current
 
@@ -40,22 +34,11 @@ dslc tune --export tuned.json                       then elsewhere: dslc tune --
     "file", metavar="[FILE]", required=False, type=click.Path(dir_okay=False, path_type=Path)
 )
 @kernel_option
-@click.option(
-    "--dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE[,SIZE...]",
-    help="The size of a dim that stays open; with several, each is tuned. Repeatable.",
+@dim_option(
+    "The size of a dim that stays open; with several, each is tuned.", "NAME=SIZE[,SIZE...]"
 )
 @set_option
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="A parameter's value, as for `dslc run`; else random. Repeatable.",
-)
+@input_option("A parameter's value, as for `dslc run`; else random.")
 @click.option(
     "--budget", type=click.FloatRange(min=0.0), metavar="SECONDS", help="Stop after so long."
 )

@@ -129,7 +129,26 @@ def aarch64(series: Series) -> Figure:
     return figure
 
 
-DRAWN = {"decode": decode, "speeds": speeds, "predictions": predictions, "aarch64": aarch64}
+def accuracy(series: Series) -> Figure:
+    figure, (one,) = panels(1, 300)
+    figure.set_size_inches(620 / 72, 300 / 72)
+    for index, (name, points) in enumerate(series.items()):
+        bits, growth = zip(*points, strict=True)
+        style, colour = ("o-", "s--")[index // 2], COLOURS[(1, 2)[index % 2]]
+        one.plot(bits, growth, style, ms=4, color=colour, label=name)
+    one.set(xlabel="bits of a weight, with its share of scale and zero point", ylim=(-0.3, 13))
+    one.set_ylabel("growth of the perplexity, %")
+    one.legend(loc="upper right")
+    return figure
+
+
+DRAWN = {
+    "decode": decode,
+    "speeds": speeds,
+    "predictions": predictions,
+    "aarch64": aarch64,
+    "accuracy": accuracy,
+}
 
 
 def draw(name: str, series: Series, path: Path) -> None:

@@ -74,6 +74,21 @@ def aarch64() -> Series:
     return found
 
 
+def accuracy() -> Series:
+    """By how many percent the perplexity grows with the bits of a weight, for u2 to u6."""
+    data = json.loads((DATA / "accuracy.json").read_text(encoding="utf-8"))
+    base, found = data["model"]["perplexity"], {}
+    for group in (32, 128):
+        for way in ("nearest", "calibrated"):
+            found[f"{way}, groups of {group}"] = [
+                [round(row["bits"], 3), round(100 * (row["perplexity"] / base - 1), 3)]
+                for row in data["rows"]
+                if row.get("dtype") in ("u2", "u3", "u4", "u5", "u6")
+                and (row["way"], row["group"]) == (way, group)
+            ]
+    return found
+
+
 def _first(cell: str) -> float:
     number = re.match(r"[\d.]+", cell)
     assert number is not None, cell
@@ -91,4 +106,5 @@ PICTURES: dict[str, Callable[[], Series]] = {
     "speeds": speeds,
     "predictions": predictions,
     "aarch64": aarch64,
+    "accuracy": accuracy,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from documents.data import DATA, figures
 from gpu.cases import ROWS, SHAPES, WEIGHTS, Case
@@ -188,6 +189,40 @@ def predictions() -> str:
     return markdown(heads, lines)
 
 
+def _accuracy() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((DATA / "accuracy.json").read_text())["rows"]
+    return rows
+
+
+def accuracy() -> str:
+    """Perplexities by the type of weights, the rows of a group and the way of rounding."""
+    rows = [row for row in _accuracy() if "dtype" in row]
+    found = {(r["dtype"], r["group"], r["way"]): f"{r['perplexity']:.3f}" for r in rows}
+    columns = {
+        "groups of 32": [(32, "nearest")],
+        "calibrated": [(32, "calibrated")],
+        "of 128": [(128, "nearest")],
+        "calibrated ": [(128, "calibrated")],
+        "a column": [(0, "nearest")],
+        "MX, NVFP4": [(32, "MX"), (16, "NVFP4")],
+    }
+    lines = []
+    for dtype in dict.fromkeys(row["dtype"] for row in rows):
+        cells = ([(dtype, *key) for key in keys] for keys in columns.values())
+        lines.append([dtype, *(", ".join(found[k] for k in own if k in found) for own in cells)])
+    return markdown(("weights", *(name.strip() for name in columns)), lines)
+
+
+def ranks() -> str:
+    """Perplexities by the share of parameters that factors save."""
+    rows = [row for row in _accuracy() if "ratio" in row]
+    found = {(row["ratio"], row["way"]): f"{row['perplexity']:.3f}" for row in rows}
+    ways = ("factors", "factors, calibrated")
+    shares = dict.fromkeys(ratio for ratio, _ in found)
+    lines = [[f"{share:.0%}", *(found[share, way] for way in ways)] for share in shares]
+    return markdown(("parameters saved", *ways), lines)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "headline": headline,
     "decode": decode,
@@ -196,6 +231,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "defaults": defaults,
     "dense": dense,
     "predictions": predictions,
+    "accuracy": accuracy,
+    "ranks": ranks,
 }
 
 

@@ -128,7 +128,8 @@ def test_attention_by_the_position_of_a_call(past: int) -> None:
     given = {"past": np.array([past], np.int32), "scale": 0.21}
     define = {"T": "bf16"}
     config = {"BS": 16, "BL": 16} if past == 5 else {"BS": 16, "BL": 32}
-    source = (EXAMPLES / "attention.tile").read_text().replace("64 | 32 | 128", "32 | 16")
+    library = EXAMPLES.parent / "dsl" / "std" / "attention.tile"
+    source = library.read_text().replace("64 | 32 | 128", "32 | 16")
     _agree(source, "attention", sizes, given, define, config)
 
 

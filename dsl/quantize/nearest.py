@@ -1,4 +1,4 @@
-"""Weights to codes with group scales, and back: what the quantised products take.
+"""Each weight to the nearest code, with group scales, and back.
 
 A group is `group` rows of one column, as in `s: f16[K // G, N]`. Integers with a sign and floats are
 quantised symmetrically: w ~ code * scale. Unsigned integers get a zero point of the weights' own type:
@@ -62,12 +62,8 @@ def quantize(
     of zeros has codes of zero. Errors (DSL0790): not a matrix of finite numbers, rows that the group
     does not divide, a dtype that has no codes to choose from, scales out of their dtype's range.
     """
-    target, scale_type = _dtype(dtype), _float(scale_dtype)
-    if not (target.is_integer or target.kind is Kind.FLOAT) or target.bits > 8:
-        raise error(
-            "DSL0790", f"weights cannot be quantised to {target}", hint="u1..u8, i1..i8, fNeXmY"
-        )
-    _check_groups(weights, group)
+    target, scale_type = rounding_dtypes(dtype, scale_dtype)
+    check_groups(weights, group)
     rows, columns = weights.shape
     shape = (columns, rows // group)
     # Codes as torch has weights, [N, K]: a group then lies in one piece.
@@ -77,7 +73,7 @@ def quantize(
 
     def fill(start: int) -> None:
         block = slice(start, start + step)
-        values = _finite_floats(weights[:, block].T).reshape(-1, rows // group, group)
+        values = finite_floats(weights[:, block].T).reshape(-1, rows // group, group)
         quantized, scales[block], zeros = _rounded(values, target, scale_type)
         codes[block] = quantized.reshape(-1, rows)
         if points is not None:
@@ -97,25 +93,40 @@ def quantize(
 
 def _rounded(groups: Array, target: DType, scale_type: DType) -> tuple[Array, Array, Array]:
     """Codes of floats [N, K // group, group], their scales and zero points; `groups` is scratch."""
-    least, greatest = float(limits(target).least), float(limits(target).greatest)
+    scales, zeros = group_parameters(groups, target, scale_type)
+    return (
+        nearest_codes(groups, scales[..., None], zeros[..., None], target, scale_type),
+        scales,
+        zeros,
+    )
+
+
+def group_parameters(groups: Array, target: DType, scale_type: DType) -> tuple[Array, Array]:
+    """The scales of floats [..., group], in storage of their dtype, and zero points of the codes."""
+    greatest = float(limits(target).greatest)
     if target.kind is Kind.UINT:
-        low = np.minimum(groups.min(axis=2), 0.0)
-        span = np.maximum(groups.max(axis=2), 0.0) - low
+        low = np.minimum(groups.min(axis=-1), 0.0)
+        span = np.maximum(groups.max(axis=-1), 0.0) - low
         scales = _scales(span / greatest, scale_type)
-        zeros = np.rint(-low / decode(scales, scale_type)).clip(0, greatest)
-    else:
-        # i1 holds -1 and 0: its one step is the whole span.
-        steps = max(greatest, 1.0)
-        scales = _scales(np.maximum(groups.max(axis=2), -groups.min(axis=2)) / steps, scale_type)
-        zeros = np.zeros(scales.shape)
-    groups /= decode(scales, scale_type)[..., None].astype(groups.dtype)
+        return scales, np.rint(-low / decode(scales, scale_type)).clip(0, greatest)
+    # i1 holds -1 and 0: its one step is the whole span.
+    steps = max(greatest, 1.0)
+    scales = _scales(np.maximum(groups.max(axis=-1), -groups.min(axis=-1)) / steps, scale_type)
+    return scales, np.zeros(scales.shape)
+
+
+def nearest_codes(
+    values: Array, scales: Array, zeros: Array, target: DType, scale_type: DType
+) -> Array:
+    """The codes next to `values`, which are scratch, in storage; scales and zeros are broadcast."""
+    values /= decode(scales, scale_type).astype(values.dtype)
     if not target.is_integer:
-        return encode(groups, target, saturate=True), scales, zeros
-    np.rint(groups, out=groups)
+        return encode(values, target, saturate=True)
+    np.rint(values, out=values)
     if zeros.any():
-        groups += zeros[..., None].astype(groups.dtype)
-    np.clip(groups, least, greatest, out=groups)
-    return groups.astype(storage_dtype(target)), scales, zeros
+        values += zeros.astype(values.dtype)
+    np.clip(values, float(limits(target).least), float(limits(target).greatest), out=values)
+    return values.astype(storage_dtype(target))
 
 
 def quantize_mx(weights: Array, dtype: DType | str = "f4e2m1") -> Quantized:
@@ -134,8 +145,8 @@ def quantize_nvfp4(weights: Array, group: int = 16) -> Quantized:
     as of `quantize`.
     """
     element, scale = _dtype("f4e2m1"), _dtype("f8e4m3")
-    _check_groups(weights, group)
-    greatest = np.abs(_finite_floats(weights)).max(initial=0.0)
+    check_groups(weights, group)
+    greatest = np.abs(finite_floats(weights)).max(initial=0.0)
     most = float(limits(element).greatest) * float(limits(scale).greatest)
     factor = float(np.float32(greatest / most)) or 1.0
     # A quotient just past the range, by the factor's rounding, has the range's end for its scale.
@@ -172,6 +183,16 @@ def _dtype(dtype: DType | str) -> DType:
     return known
 
 
+def rounding_dtypes(dtype: DType | str, scale_dtype: DType | str) -> tuple[DType, DType]:
+    """The dtypes of codes and of scales by name; DSL0790 for what is none."""
+    target, scale_type = _dtype(dtype), _float(scale_dtype)
+    if not (target.is_integer or target.kind is Kind.FLOAT) or target.bits > 8:
+        raise error(
+            "DSL0790", f"weights cannot be quantised to {target}", hint="u1..u8, i1..i8, fNeXmY"
+        )
+    return target, scale_type
+
+
 def _float(dtype: DType | str) -> DType:
     scale = _dtype(dtype)
     if not scale.is_float:
@@ -179,7 +200,8 @@ def _float(dtype: DType | str) -> DType:
     return scale
 
 
-def _check_groups(weights: Array, group: int) -> None:
+def check_groups(weights: Array, group: int) -> None:
+    """DSL0790 where weights are no matrix [K, N], or the groups do not divide K."""
     if weights.ndim != 2:
         raise error("DSL0790", f"weights to quantise are a matrix [K, N], not {weights.ndim}-d")
     rows = weights.shape[0]
@@ -187,7 +209,7 @@ def _check_groups(weights: Array, group: int) -> None:
         raise error("DSL0790", f"a group of {group} rows does not divide the {rows} rows")
 
 
-def _finite_floats(weights: Array) -> Array:
+def finite_floats(weights: Array) -> Array:
     """A row-major copy in float32, or in float64 what float32 cannot hold. DSL0790 for inf and NaN."""
     exact = weights.dtype.itemsize <= 2 or weights.dtype == np.float32
     values = np.array(weights, np.float32 if exact else np.float64, order="C")

@@ -1,0 +1,67 @@
+"""The tensors of a plan in one machine's memory, and its steps as calls over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from dslc.models.kernel_sources import CompiledKernels, Kernels
+from dslc.models.linear import Product
+from dslc.models.parts import Part
+from dslc.models.plan import Plan, Step
+from dslc.runtime.elements import Array, element_name
+from dslc.runtime.memory import Buffer
+from dslc.session import Session
+
+Call = Callable[[], None]
+
+
+class Executor:
+    """Holds parts and activations by the names that a plan's steps have for them.
+
+    Without `kernels` those that are needed are compiled, and the weights packed for them; with them
+    the parts are packed already. `dtype` is that of activations and caches.
+    """
+
+    def __init__(self, session: Session, dtype: str, kernels: Kernels | None = None) -> None:
+        self.session, self.dtype = session, dtype
+        self.tensors: dict[str, Buffer] = {}
+        self.products: dict[str, Product] = {}
+        self._compiled = None if kernels else CompiledKernels(session.target)
+        self._kernels = kernels or self._compiled
+
+    def hold(self, name: str, array: Array) -> None:
+        """An array that no step writes."""
+        self.tensors[name] = self.session.memory.hold(array, element_name(array))
+
+    def hold_parts(self, parts: Iterable[Part]) -> None:
+        """The arrays of parts, and what is said of their products."""
+        for part in parts:
+            arrays: Mapping[str, Array] = part.arrays
+            if part.product is not None:
+                self.products[part.name] = part.product
+                if self._compiled is not None:
+                    arrays = self._compiled.pack(part.product, self.dtype, arrays)
+            for name, array in arrays.items():
+                self.hold(f"{part.name}/{name}", array)
+
+    def hold_layer(self, plan: Plan, number: int) -> None:
+        """What a layer takes beside its parts: the angles of its rotation, and its caches."""
+        rotation = plan.config.rotations[number]
+        if f"angles/{rotation.key}" not in self.tensors:
+            self.hold(f"angles/{rotation.key}", rotation.table(plan.length))
+        for name in ("keys", "values"):
+            made = self.session.memory.empty(plan.cache, self.dtype)
+            self.tensors[f"{number}.{name}"] = made
+
+    def make_room(self, plan: Plan) -> None:
+        """Buffers for the activations of the steps that were listed so far."""
+        for name, (shape, dtype) in plan.shapes.items():
+            if name not in self.tensors:
+                self.tensors[name] = self.session.memory.empty(shape, dtype)
+
+    def bound(self, step: Step) -> Call:
+        """A step with its kernel and tensors, so that little is left to do when it is called."""
+        assert self._kernels is not None
+        made = self._kernels.specialized(step)
+        arguments = tuple(self.tensors[step.tensors[p.name]].argument for p in made.parameters)
+        return lambda: made(*arguments)

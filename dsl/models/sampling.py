@@ -1,0 +1,51 @@
+"""How the next token is chosen from logits: on the machine by kernels, or here by NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from dslc.runtime.elements import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is chosen: the greatest logit where `temperature` is 0.
+
+    Else a draw from softmax(logits / temperature), of the `top_k` greatest (0: of all) and the fewest
+    that have `top_p` of the probability together.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+
+    @property
+    def way(self) -> str:
+        """The steps that choose: `likeliest`, `drawn` from all, or from those that are `kept`."""
+        if self.temperature <= 0:
+            return "likeliest"
+        return "kept" if self.top_k or self.top_p < 1 else "drawn"
+
+    def numbers(self, vocabulary: int) -> Array:
+        """What the kernels take: temperature, how many are kept, and their probability, f32 [3]."""
+        count = min(self.top_k or vocabulary, vocabulary)
+        return np.array([self.temperature, count, self.top_p], np.float32)
+
+
+def choose(logits: Array, sampling: Sampling, rng: np.random.Generator) -> int:
+    """A token by its logits, f32 [vocabulary], where the machine's kernels cannot."""
+    if sampling.temperature <= 0:
+        return int(np.argmax(logits))
+    scaled = logits.astype(np.float64) / sampling.temperature
+    order = np.argsort(-scaled, kind="stable")
+    if sampling.top_k:
+        order = order[: sampling.top_k]
+    p = np.exp(scaled[order] - scaled[order[0]])
+    p /= p.sum()
+    if sampling.top_p < 1:
+        # The token that reaches the bound is one of those that may be drawn.
+        kept = int(np.searchsorted(np.cumsum(p), sampling.top_p)) + 1
+        order, p = order[:kept], p[:kept] / p[:kept].sum()
+    return int(order[np.searchsorted(np.cumsum(p), rng.random(), side="right").clip(0, len(p) - 1)])
