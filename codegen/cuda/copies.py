@@ -7,14 +7,9 @@ from dataclasses import dataclass, replace
 
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
-from dslc.codegen.c_family.memory.accesses import (
-    Access,
-    access,
-    first_copy,
-    pointer,
-    refuse_row,
-)
+from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer
 from dslc.codegen.c_family.memory.copying import by_elements, widest
+from dslc.codegen.c_family.memory.widths import refuse_row
 from dslc.codegen.cuda import tma
 from dslc.codegen.cuda.tma import is_bulk
 from dslc.compiler.ir import Kernel, Memory

@@ -16,7 +16,8 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.exchanges.through_shared import thread_part
 from dslc.codegen.c_family.indexing import add, fastest_run
 from dslc.codegen.c_family.memory import accesses
-from dslc.codegen.c_family.memory.accesses import multiple, pointer, strides, swizzled_address
+from dslc.codegen.c_family.memory.accesses import pointer, swizzled_address
+from dslc.codegen.c_family.memory.widths import multiple, strides
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add
-from dslc.codegen.c_family.memory.accesses import access, multiple, pointer, strides
+from dslc.codegen.c_family.memory.accesses import access, pointer
+from dslc.codegen.c_family.memory.widths import multiple, strides
 from dslc.codegen.c_family.products.instruction_operands import Mismatch
 from dslc.codegen.cuda.descriptors import operand, placed
 from dslc.compiler.artifact import Json

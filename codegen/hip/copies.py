@@ -15,8 +15,9 @@ import numpy as np
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
-from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer, refuse_row
+from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer
 from dslc.codegen.c_family.memory.copying import by_elements, widest
+from dslc.codegen.c_family.memory.widths import refuse_row
 from dslc.codegen.hip.lanes import Lanes
 from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import Memory, Place, Region

@@ -9,7 +9,8 @@ import numpy as np
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import add
-from dslc.codegen.c_family.memory.accesses import pointer, strides, tile_axis
+from dslc.codegen.c_family.memory.accesses import pointer
+from dslc.codegen.c_family.memory.widths import strides, tile_axis
 from dslc.compiler.ir import Region
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Const, Var

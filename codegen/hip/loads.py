@@ -15,7 +15,7 @@ import numpy as np
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.exchanges.remap import registers
 from dslc.codegen.c_family.memory import accesses
-from dslc.codegen.c_family.memory.accesses import tile_axis, vector_width
+from dslc.codegen.c_family.memory.widths import tile_axis, vector_width
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.ir import Place, Value

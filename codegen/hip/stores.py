@@ -20,7 +20,8 @@ from dslc.codegen.c_family.casts import emit_casts
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.codegen.c_family.memory import accesses, rows
-from dslc.codegen.c_family.memory.accesses import access, first_copy, vector_width
+from dslc.codegen.c_family.memory.accesses import access, first_copy
+from dslc.codegen.c_family.memory.widths import vector_width
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt

@@ -16,8 +16,8 @@ from dslc.calls.launch_options import split
 from dslc.calls.signature import Signature, as_dim, parameter_of
 from dslc.compilation.building import BuildOptions, build
 from dslc.compilation.called_kernels import CalledKernels
+from dslc.compilation.dims_worth_knowing import worth_knowing
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
-from dslc.compiler.analysis.weights import free_names, weight_dims
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.ir.expr import free_vars
@@ -295,7 +295,7 @@ class TemplateOrigin:
         try:
             prefer = self._called.as_alone if calls_as_alone else self._called.preferred
             program = self.template.elaborate(dims, choices, prefer)
-            more = self._of_weights(program)
+            more = self._worth_knowing(program, dims, sizes)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
             self._static = tuple(dict.fromkeys((*self._static, *needs.dims)))
@@ -303,15 +303,13 @@ class TemplateOrigin:
                 raise self._unfixed(needs) from None
             return None
 
-    def _of_weights(self, program: TileProgram) -> tuple[str, ...]:
-        """The dims of weights that the compiler packs: one packing is for one value of each.
-
-        So a kernel may as well be, where a machine gains by what it knows of sizes.
-        """
-        if not self.machine.target.divisors:
-            return ()
-        dims = weight_dims(program, free_names(program))
-        more = tuple(d for d in self.signature.dims if d in dims and d not in self._static)
+    def _worth_knowing(
+        self, program: TileProgram, dims: Mapping[str, int], sizes: Sizes
+    ) -> tuple[str, ...]:
+        """More dims that a kernel is compiled for, since a machine gains by what it knows of them."""
+        divisors = self.divisors(dims, sizes)
+        found = worth_knowing(program, self.machine.target, divisors, self._counts)
+        more = tuple(d for d in self.signature.dims if d in found and d not in self._static)
         self._static = (*self._static, *more)
         return more
 

@@ -7,38 +7,19 @@ layout, the access units (16 bytes) and the alignment that is proved allow.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
 
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission
-from dslc.codegen.c_family.indexing import Chunks, Digit, add, chunks, fastest_run, loops
+from dslc.codegen.c_family.indexing import Chunks, Digit, add, chunks, loops
+from dslc.codegen.c_family.memory.widths import is_row, strides, tile_axis, vector_width
 from dslc.codegen.c_family.registers import Tile, decode
-from dslc.codegen.c_family.scalars import unsupported
-from dslc.compiler.dtypes import INDEX, DType, Kind
+from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Memory, Place, Region, alignment
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import constant, simplify
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import with_weights
-
-MAX_BYTES = 16
-
-
-def strides(memory: Memory) -> tuple[ex.Expr, ...]:
-    """Elements between neighbours along each axis."""
-    if memory.strides is not None:
-        return memory.strides
-    steps: list[ex.Expr] = [ex.index(1)]
-    for extent in memory.shape[:0:-1]:
-        steps.append(simplify(ex.Binary("mul", steps[-1], extent, INDEX)))
-    return tuple(reversed(steps))
-
-
-def multiple(e: Emission, expression: ex.Expr) -> int:
-    """A number that is proved to divide an index expression (0 divides into 0)."""
-    modulus, residue = e.facts.prover.congruence(e.facts.form(expression))
-    return gcd(modulus, residue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,61 +105,18 @@ class Access:
         return add(*(f"{digit.var} * {by}{wide}" for digit, by in steps)) if steps else "0"
 
 
-def tile_axis(region: Region, axis: int) -> int:
-    """The tile's axis that a memory axis which is not dropped gives."""
-    return sum(not a.dropped for a in region.axes[:axis])
-
-
 def access(e: Emission, region: Region, layout: Layout, width: int | None = None) -> Access:
     """Meet a region by a layout; the width is the greatest that is proved, unless given."""
     elements = width if width is not None else vector_width(e, region, layout)
     return Access(e, region, layout, elements, chunks(layout, elements, e.out))
 
 
-def is_row(memory: Memory) -> bool:
-    """Whether elements lie bit beside bit, so that each is taken out of its bytes."""
-    return memory.packed == "row" and memory.dtype.bits < 8
-
-
-def refuse_row(memory: Memory) -> None:
-    """DSL0590 where addresses are by the byte."""
-    if is_row(memory):
-        raise unsupported(f"this access of {memory.name}, whose elements share bytes")
-
-
-def vector_width(e: Emission, region: Region, layout: Layout) -> int:
-    """How many elements one access may move."""
-    memory = region.memory
-    if is_row(memory):
-        return 1
-    last = region.axes[-1] if region.axes else None
-    if last is None or last.dropped or last.step != 1:
-        return 1
-    axis = memory.rank - 1
-    bits = memory_bits(memory.dtype)
-    run = fastest_run(layout, tile_axis(region, axis))
-    most = MAX_BYTES if memory.place is Place.SHARED else min(MAX_BYTES, alignment(memory))
-    width = gcd(run, max(1, most * 8 // bits))
-    if memory.layout is not None:
-        return gcd(width, fastest_run(memory.layout, axis))
-    return proved_run(e, region, width)
-
-
-def proved_run(e: Emission, region: Region, width: int) -> int:
-    """The part of a run of neighbours that begins at multiples of itself and is in bounds whole."""
-    memory, last = region.memory, region.axes[-1]
-    step = strides(memory)
-    if step[-1] != ex.index(1):
-        return 1
-    width = gcd(width, multiple(e, last.start))
-    for stride, a in zip(step[:-1], region.axes[:-1], strict=True):
-        if not (a.dropped and a.start == ex.index(0)):
-            width = gcd(width, multiple(e, stride))
-    if last.checked:
-        width = gcd(width, multiple(e, memory.shape[-1]))
-    if last.end is not None:
-        width = gcd(width, multiple(e, last.end))
-    return gcd(width, last.count)
+def row_words(e: Emission, found: Access) -> tuple[str, int]:
+    """The address of a run of whole bytes of a row, and the bytes that are accessed at once."""
+    bits = found.memory.dtype.bits
+    size = found.width * bits // 8
+    wide = next(n for n in (16, 8, 4, 1) if size % n == 0 and alignment(found.memory) % n == 0)
+    return f"{pointer(e, found.memory)} + (long long)({found.address()}) * {bits} / 8", wide
 
 
 def swizzled_address(layout: Layout, at: list[str]) -> str:
@@ -223,12 +161,30 @@ def load(e: Emission, s: ins.Load) -> None:
 
 def _load_chunk(e: Emission, found: Access, tile: Tile) -> None:
     memory = found.memory
+    if is_row(memory) and found.width > 1:
+        _load_bytes(e, found, tile)
+        return
     if is_row(memory):
         raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {found.address()})"
         e.out.line(set_code(tile, found.runs.element, raw, memory.dtype))
         return
     source = f"{pointer(e, memory)} + {found.address()}"
     move(e, tile, found.runs.element, found.width, source, memory.dtype)
+
+
+def _load_bytes(e: Emission, found: Access, tile: Tile) -> None:
+    """A run of a row, whose bits lie in registers as they do in memory: words, else bytes."""
+    bits, element = found.memory.dtype.bits, found.runs.element
+    source, wide = row_words(e, found)
+    name = e.out.name("row")
+    e.out.line(f"const unsigned char* const {name} = {source};")
+    for k in range(0, found.width * bits // 8, wide):
+        if wide == 1:
+            place = add(f"({element}) * {bits} / 8", str(k))
+            e.out.line(f"set_bits<8>({tile.name}, {place}, (unsigned){name}[{k}]);")
+        else:
+            word = add(f"({element}) * {bits} / 32", str(k // 4))
+            e.out.line(f"load_global_{wide}(&{tile.name}[{word}], {add(name, str(k))});")
 
 
 def move(e: Emission, tile: Tile, element: str, width: int, source: str, dtype: DType) -> None:

@@ -6,8 +6,9 @@ from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.exchanges.through_shared import broadcast_copies
 from dslc.codegen.c_family.indexing import loops
-from dslc.codegen.c_family.memory.accesses import access, first_copy, pointer, vector_width
+from dslc.codegen.c_family.memory.accesses import access, first_copy, pointer
 from dslc.codegen.c_family.memory.gathers import places
+from dslc.codegen.c_family.memory.widths import vector_width
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import instructions as ins

@@ -7,7 +7,8 @@ from math import gcd, prod
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import loops
-from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer, vector_width
+from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer
+from dslc.codegen.c_family.memory.widths import vector_width
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, Mode
 

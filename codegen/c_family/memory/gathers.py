@@ -9,15 +9,9 @@ from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.exchanges.remap import move
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, loops
-from dslc.codegen.c_family.memory.accesses import (
-    code,
-    first_copy,
-    is_row,
-    pointer,
-    set_code,
-    strides,
-)
+from dslc.codegen.c_family.memory.accesses import code, first_copy, pointer, set_code
 from dslc.codegen.c_family.memory.rows import store_codes
+from dslc.codegen.c_family.memory.widths import is_row, strides
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.ir import Memory, TileType, Value
 from dslc.compiler.ir import instructions as ins

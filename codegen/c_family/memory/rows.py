@@ -14,18 +14,10 @@ from __future__ import annotations
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import add, fastest_run, loops
 from dslc.codegen.c_family.memory import accesses
-from dslc.codegen.c_family.memory.accesses import (
-    MAX_BYTES,
-    Access,
-    access,
-    first_copy,
-    is_row,
-    pointer,
-    proved_run,
-    tile_axis,
-)
+from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer, row_words
+from dslc.codegen.c_family.memory.widths import is_row, row_run, tile_axis
 from dslc.codegen.c_family.registers import Tile
-from dslc.compiler.ir import Memory, alignment
+from dslc.compiler.ir import Memory
 from dslc.compiler.ir import instructions as ins
 
 _LONGEST = 32  # elements of a run that is placed at run time: their words are in registers
@@ -38,13 +30,11 @@ def store(e: Emission, s: ins.Store) -> None:
         return
     tile, region, bits = e.tile(s.x), s.region, s.region.memory.dtype.bits
     last = region.axes[-1]
-    run = 1
+    run = whole = 1
     mask = None if s.where is None else e.tile(s.where)
     if mask is None and not last.dropped and last.step == 1:
         run = fastest_run(tile.layout, tile_axis(region, len(region.axes) - 1))
-    whole = proved_run(e, region, run)
-    while whole * bits > 8 * MAX_BYTES and whole % 2 == 0 and whole // 2 * bits % 8 == 0:
-        whole //= 2
+        whole = row_run(e, region, tile.layout)
     in_bytes = whole * bits % 8 == 0
     width = whole if in_bytes else next(n for n in range(min(run, _LONGEST), 0, -1) if run % n == 0)
     target = access(e, region, tile.layout, width)
@@ -64,11 +54,9 @@ def _store_bytes(e: Emission, found: Access, tile: Tile) -> None:
     """Words as wide as they come, else bytes."""
     bits = found.memory.dtype.bits
     name, element = e.out.name("row"), found.runs.element
-    at = f"(long long)({found.address()}) * {bits} / 8"
-    e.out.line(f"unsigned char* const {name} = {pointer(e, found.memory)} + {at};")
-    size = found.width * bits // 8
-    wide = next(n for n in (16, 8, 4, 1) if size % n == 0 and alignment(found.memory) % n == 0)
-    for k in range(0, size, wide):
+    to, wide = row_words(e, found)
+    e.out.line(f"unsigned char* const {name} = {to};")
+    for k in range(0, found.width * bits // 8, wide):
         if wide == 1:
             code = f"get_bits<8>({tile.name}, {add(f'({element}) * {bits} / 8', str(k))})"
             e.out.line(f"{name}[{k}] = (unsigned char){code};")

@@ -28,6 +28,7 @@ SECTOR_CYCLES = 1.5
 BARRIER = 100  # with what the slowest warp makes the others wait
 _FEWEST = 2.0  # cycles of an access to shared memory by a warp of 64 lanes
 _CONFLICTS = 2  # cycles that an access to shared memory takes when the layouts have no swizzle
+_PART_OF_BYTE = 6  # instructions that find the bits of an element in a byte, and put them in a word
 _EQUAL = 1e-3  # of a cycle: what decides between equals
 _ATOMIC = 8  # of a store
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
@@ -86,6 +87,8 @@ def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bo
     sectors = layout.elements * bits / 8 / SECTOR * SECTOR_CYCLES
     accesses, touched = _accesses(layout, bits, axis, warp)
     narrow = max(0.0, accesses - words(layout, bits) / warp / _WIDEST) * _ADDRESSED / LANES
+    if layout.threads * layout.locals * bits / (accesses * warp) % 8:
+        narrow += accesses * _PART_OF_BYTE * warp / LANES
     direct = accesses * max(1.0, touched / 4) + narrow
     if staged:
         moved = layout.elements * bits / 8 + 4 * words(layout, bits)

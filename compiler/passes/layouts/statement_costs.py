@@ -257,7 +257,9 @@ class Prices:
         elif memory in self.regions.packed:
             cycles = cost.packed_load(layout, bits, self.warp)
         else:
-            staged = site.depth > 0
+            staged = (
+                site.depth > 0 and memory.packed is None
+            )  # no copy runs ahead of parts of bytes
             if staged and not self.matrix_loads:
                 cycles = cost.read_by_lanes(layout, bits, axis, self.warp)
             else:

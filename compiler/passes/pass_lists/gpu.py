@@ -19,6 +19,7 @@ from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
 from dslc.compiler.passes.pipelining.tma_copies import TmaStores
 from dslc.compiler.passes.products.fuse_accumulation import FuseAccumulation
 from dslc.compiler.passes.products.k_slices import SliceProducts
+from dslc.compiler.passes.products.materialize_operands import MaterializeOperands
 from dslc.compiler.passes.products.split_accumulators import SplitAccumulators
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
@@ -56,6 +57,7 @@ def gpu_passes(
     return (
         Simplify(),
         MaskedAccesses(ends=True),
+        MaterializeOperands(target),
         SplitReduction.of(target, cluster),
         Simplify(),
         Bounds(),

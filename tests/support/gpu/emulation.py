@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from dslc.codegen.c_family.memory.accesses import is_row
+from dslc.codegen.c_family.memory.widths import is_row
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.tma import tensor_maps
 from dslc.codegen.cuda.warp_specialization import launched_threads

@@ -36,8 +36,9 @@ from dslc.cli.tables.machine_code import prediction_of
 from dslc.codegen.cuda.tools.sass import Code, disassemble
 from dslc.compilation.specialization import Specialization
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.pass_lists.gpu import gpu_passes
@@ -64,7 +65,7 @@ _BELOW = {
     "length": ("K // 2", "K"), "slot": ("0", "P"), "table": ("0", "P"), "past": ("L - 1", "L"),
 }  # fmt: skip
 _SMALL_NUMBERS = {"s", "t", "sa", "sb", "b", "decay"}  # that keep results within f16
-_SMALL = {"M": 256, "K": 512, "N": 256, "R": 256, "S": 256, "L": 256, "H": 2, "J": 1, "B": 2, "P": 512,
+_SMALL = {"M": 256, "K": 512, "N": 1024, "R": 256, "S": 256, "L": 256, "H": 2, "J": 1, "B": 2, "P": 512,
           "C": 128, "E": 3}  # fmt: skip
 
 
@@ -83,28 +84,28 @@ def facts(form: Form, target: str) -> dict[str, Any]:
     except DiagnosticError as problem:
         return {"error": str(problem).splitlines()[0]}
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    assert isinstance(program, Kernel)
-    cubin = made.binary("cubin")
-    assert cubin is not None
+    cubin = made.artifact.each(f"{target.partition(':')[2]}.cubin")[-1]
     predicted = prediction_of(made, program, {**form.sizes, **made.fixed})
     seconds = predicted.seconds if predicted is not None else None
     (code,) = disassemble(cubin)
     return {**decided(program), **counted(code), "us": seconds and round(seconds * 1e6, 1)}
 
 
-def scheduled(form: Form, target: str) -> Kernel:
-    """Its kernel after the passes of a GPU, with its sizes compiled in."""
+def scheduled(form: Form, target: str) -> TileProgram:
+    """Its kernel after the passes of a GPU, with its sizes compiled in; or the kernels made of it."""
     path = FOLDER / f"{form.file}.tile"
     module = parse_tile(path.read_text(encoding="utf-8"), str(path))
     template = check_module(module, define=dict(form.define)).templates[form.kernel]
     program = template.elaborate({d: n for d, n in form.sizes.items() if d in template.dims})
-    found = run_passes(program, gpu_passes(find_target(target)))
-    assert isinstance(found, Kernel)
-    return found
+    return run_passes(program, gpu_passes(find_target(target)))
 
 
-def decided(kernel: Kernel) -> dict[str, Any]:
-    """By the passes: threads, producer warps, atoms of products, loads of tensors in loops."""
+def decided(program: TileProgram) -> dict[str, Any]:
+    """By the passes: threads, producer warps, atoms of products, loads of tensors in loops.
+
+    Of several kernels the last one multiplies.
+    """
+    *first, kernel = kernels(program)
     statements = list(walk(kernel.body))
     dots = [s.atom or "none" for s in statements if isinstance(s, ins.Dot)]
     loops = [s for s in statements if isinstance(s, ins.For | ins.While)]
@@ -113,6 +114,7 @@ def decided(kernel: Kernel) -> dict[str, Any]:
     loads = [s for s in inside if isinstance(s, ins.Load) and s.region.memory in tensors]
     return {
         "threads": kernel.threads,
+        "first": len(first),
         "producers": any(isinstance(s, ins.WarpSpecialize) for s in statements),
         "atoms": sorted(set(dots)),
         "loads": sorted({s.region.memory.name for s in loads}),
@@ -129,6 +131,7 @@ def decisions(form: Form, target: str) -> str:
     words = ["producers" if found["producers"] else "no producers", *found["atoms"]]
     words += [f"loads {name}" for name in found["loads"]]
     words += ["gathers"] if found["gathers"] else []
+    words += ["a kernel first"] if found["first"] else []
     return ", ".join(words)
 
 
