@@ -83,9 +83,9 @@ def program_artifact(
     numbered: dict[tuple[object, ...], tuple[int, Artifact]] = {}
     calls: list[Json] = []
     for call in program.calls:
-        made = lowered[call.kernel]
-        same = (made.files[source], repr(made.signature))
-        number, _ = numbered.setdefault(same, (len(numbered), made))
+        artifact = lowered[call.kernel]
+        same = (artifact.files[source], repr(artifact.signature))
+        number, _ = numbered.setdefault(same, (len(numbered), artifact))
         calls.append({"kernel": number, **call_arguments(program, call)})
     made_of = dict(numbered.values())
     return Artifact(
@@ -97,14 +97,14 @@ def program_artifact(
         UNKNOWN,
         launch={
             "buffers": [{"name": b.name, "bytes": _bytes_of(b)} for b in program.buffers],
-            "kernels": [made.to_manifest() for made in made_of.values()],
+            "kernels": [artifact.to_manifest() for artifact in made_of.values()],
             "calls": calls,
             **more,
         },
         files={
             f"{number}.{name}": content
-            for number, made in made_of.items()
-            for name, content in made.files.items()
+            for number, artifact in made_of.items()
+            for name, content in artifact.files.items()
         },
     )
 

@@ -52,19 +52,19 @@ def marked(line: str, loc: Loc | None, remark: str) -> str:
 
 def unmarked(text: str) -> list[tuple[str, Place | None]]:
     """The lines of a text without their marks, and the place of each."""
-    found: list[tuple[str, Place | None]] = []
+    lines: list[tuple[str, Place | None]] = []
     for line in text.splitlines():
         mark = _MARK.search(line)
         place = (mark[1], int(mark[2])) if mark else None
-        found.append((line[: mark.start()] if mark else line, place))
-    return found
+        lines.append((line[: mark.start()] if mark else line, place))
+    return lines
 
 
 def unmarked_assembly(text: str) -> list[tuple[str, Place | None]]:
     """The same of assembly, whose `.file` and `.loc` say of all that follows for which lines it is."""
     files: dict[str, str] = {}
     place: Place | None = None
-    found: list[tuple[str, Place | None]] = []
+    lines: list[tuple[str, Place | None]] = []
     for line in text.splitlines():
         if (file := _FILE.match(line)) is not None:
             folder, name = (file[2], file[3]) if file[3] else ("", file[2])
@@ -73,5 +73,5 @@ def unmarked_assembly(text: str) -> list[tuple[str, Place | None]]:
             place = (files[loc[1]], int(loc[2])) if loc[1] in files and int(loc[2]) else None
         else:
             place = None if line.strip() == ".cfi_startproc" else place
-            found.append((line, place))
-    return found
+            lines.append((line, place))
+    return lines

@@ -121,14 +121,14 @@ def _printable(line: str) -> str:
 
 def _c_escaped(text: str) -> str:
     """Octal escapes end after three digits, whatever follows; `??` may begin a trigraph."""
-    found = []
+    escaped = []
     for char in text:
         if char in '"\\':
-            found.append("\\" + char)
+            escaped.append("\\" + char)
         elif char == "\n":
-            found.append("\\n")
+            escaped.append("\\n")
         elif char.isprintable():
-            found.append(char)
+            escaped.append(char)
         else:
-            found += [f"\\{byte:03o}" for byte in char.encode("utf-8", "backslashreplace")]
-    return "".join(found).replace("??", "?\\?")
+            escaped += [f"\\{byte:03o}" for byte in char.encode("utf-8", "backslashreplace")]
+    return "".join(escaped).replace("??", "?\\?")

@@ -21,8 +21,8 @@ def installed(variable: str, ways: Mapping[str, Callable[[], Tool | None]]) -> I
     """What the ways find by their names, in order; an environment variable limits them to one."""
     wanted = os.environ.get(variable)
     for name, find in ways.items():
-        if wanted in (None, "", name) and (found := find()) is not None:
-            yield found
+        if wanted in (None, "", name) and (tool := find()) is not None:
+            yield tool
 
 
 def run(command: Command, folder: str) -> subprocess.CompletedProcess[str]:

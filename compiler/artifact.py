@@ -128,8 +128,8 @@ class Artifact:
 
     def each(self, name: str) -> list[bytes]:
         """The file of a kernel, or those of a program's kernels in order; DSL0803 where none is."""
-        found = [c for n, c in self.files.items() if n == name or n.endswith(f".{name}")]
-        return found or [self.file(name)]
+        contents = [c for n, c in self.files.items() if n == name or n.endswith(f".{name}")]
+        return contents or [self.file(name)]
 
     def to_manifest(self) -> dict[str, Json]:
         """The artifact as JSON data; of the files their sizes and SHA-256."""
@@ -141,10 +141,10 @@ class Artifact:
     def from_manifest(manifest: Mapping[str, Json], files: Mapping[str, bytes]) -> Artifact:
         """The artifact of a manifest and its files; DSL0801 to DSL0803 where they are not right."""
         data = dict(manifest)
-        if (found := data.pop("format", None)) != FORMAT or type(found) is not int:
+        if (stated := data.pop("format", None)) != FORMAT or type(stated) is not int:
             raise error(
                 "DSL0801",
-                f"the artifact's format is {found!r}; this version reads format {FORMAT}",
+                f"the artifact's format is {stated!r}; this version reads format {FORMAT}",
                 hint="build it again with this version",
             )
         _check_files(data.pop("files", None), files)

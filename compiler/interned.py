@@ -48,20 +48,20 @@ class _Interning(type):
             args += cls.__init__.__defaults__[missing:]  # type: ignore[misc]
         key = (cls, *cls.identity(*args))  # type: ignore[attr-defined]
         entry = _TABLE.get(key)
-        found = entry and entry()
-        return cls._make(key, args) if found is None else found
+        value = entry and entry()
+        return cls._make(key, args) if value is None else value
 
     def _make(cls, key: Hashable, args: tuple[Any, ...]) -> Any:
         with _LOCK:
             entry = _TABLE.get(key)
-            found = entry and entry()
-            if found is None:
-                found = super().__call__(*args)
-                entry = _Entry(found, _forget)
+            value = entry and entry()
+            if value is None:
+                value = super().__call__(*args)
+                entry = _Entry(value, _forget)
                 entry.key = key
                 _TABLE[key] = entry
-                _RECENT.append(found)
-            return found
+                _RECENT.append(value)
+            return value
 
 
 class Interned(metaclass=_Interning):

@@ -212,8 +212,8 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
         return None
     words, lane = parts
     classes = _DEALT.get(bits, 1) if lanes == 2 else 1
-    if classes > 1 and (found := split_modes(words, _FRAGMENT)) is not None:
-        above, register = found
+    if classes > 1 and (halves := split_modes(words, _FRAGMENT)) is not None:
+        above, register = halves
         rows: Modes = ()
         if register[-1].axis != lane[-1].axis and (parts := split_modes(register, 2)) is not None:
             register, rows = parts

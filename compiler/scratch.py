@@ -53,11 +53,11 @@ def _sweep_once(root: Path) -> None:
 
 def _is_left(path: Path, process: int) -> bool:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:  # gone meanwhile
         return False
-    old = time.time() - found.st_mtime > _STALE_SECONDS
-    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    old = time.time() - status.st_mtime > _STALE_SECONDS
+    own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
     return own and old and not _is_alive(process)
 
 

@@ -74,16 +74,16 @@ class DecoratedKernel(Kernel):
 
     def _origin_for_target(self) -> Origin:
         from dslc.compilation.building import build_options
-        from dslc.compilation.templates import origins
+        from dslc.compilation.origins import origins
         from dslc.environment import default_target
 
         target = self._target or default_target()
-        found = self._origins.get(target)
-        if found is None:
+        origin = self._origins.get(target)
+        if origin is None:
             with self._reading:
-                made = origins(self.__dslc_tree__(), build_options(target))
-                found = self._origins.setdefault(target, made[self.__wrapped__.__name__])
-        return found
+                by_name = origins(self.__dslc_tree__(), build_options(target))
+                origin = self._origins.setdefault(target, by_name[self.__wrapped__.__name__])
+        return origin
 
 
 @overload

@@ -46,10 +46,10 @@ def cache_max_bytes() -> int | None:
     text = os.environ.get("DSLC_CACHE_MAX_SIZE", "").strip() or _MAX_SIZE
     if text.lower() == "none":
         return None
-    found = amount(text, SIZES)
-    if found is None:
+    size = amount(text, SIZES)
+    if size is None:
         raise error("DSL0916", f"DSLC_CACHE_MAX_SIZE is a size such as 500M or none, not {text!r}")
-    return int(found)
+    return int(size)
 
 
 def calls_compile() -> bool:

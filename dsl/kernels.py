@@ -98,10 +98,10 @@ class Kernel:
         sources: Mapping[str, str] | None = None,
     ) -> Kernel:
         """The kernel of an origin that is there; `sources` are texts that no file has."""
-        made = cls(lambda: origin, autotune=autotune, sources=sources)
-        made.__doc__ = docstring(origin.signature)
-        made.__name__ = origin.signature.name
-        return made
+        kernel = cls(lambda: origin, autotune=autotune, sources=sources)
+        kernel.__doc__ = docstring(origin.signature)
+        kernel.__name__ = origin.signature.name
+        return kernel
 
     @property
     def _origin(self) -> Origin:
@@ -197,11 +197,11 @@ class Kernel:
             tune_for_call(origin, ready, size)
         alignments = origin.machine.alignments(signature.parameters, ready)
         plain = plain_on_device(signature.parameters, ready)
-        made = origin.specialization(
+        specialization = origin.specialization(
             {}, matched.config, size, alignments, plain=plain, at_call=True
         )
-        made.launch(ready, matched.dims)
-        self._short.add(signature, args, kwargs, made.short_call(matched))
+        specialization.launch(ready, matched.dims)
+        self._short.add(signature, args, kwargs, specialization.short_call(matched))
 
     def without(self, *names: str) -> Kernel:
         """The kernel in which some optional parameters are None: it has them no longer.

@@ -49,8 +49,8 @@ class Library(Mapping[str, Kernel]):
             return self._kernels[name]
         known = ", ".join(self._kernels) or "none"
         hint = did_you_mean(name, self._kernels) or f"its kernels are {known}"
-        found = error("DSL0744", f"{self.name} has no kernel {name}", hint=hint)
-        raise UnknownKernelError(found.diagnostics)
+        problem = error("DSL0744", f"{self.name} has no kernel {name}", hint=hint)
+        raise UnknownKernelError(problem.diagnostics)
 
     def __getattr__(self, name: str) -> Kernel:
         if name.startswith("__"):
@@ -121,7 +121,7 @@ def compile(  # noqa: A001 - the module's own
     Raises DiagnosticError with all that is wrong in the source.
     """
     from dslc.compilation.building import build_options
-    from dslc.compilation.templates import origins
+    from dslc.compilation.origins import origins
     from dslc.frontend import parse_tile, read_source
     from dslc.machines.machine import CodeOptions
 
@@ -137,11 +137,12 @@ def compile(  # noqa: A001 - the module's own
     texts = {file: text} if folder is None else {}
     try:
         module = parse_tile(text, file)
-        found = origins(module, options, search=[Path(f) for f in include], folder=folder)
+        by_name = origins(module, options, search=[Path(f) for f in include], folder=folder)
     except DiagnosticError as failure:
         raise short(failure, texts) from None
     kernels = {
-        name: Kernel.of(origin, autotune=autotune, sources=texts) for name, origin in found.items()
+        name: Kernel.of(origin, autotune=autotune, sources=texts)
+        for name, origin in by_name.items()
     }
     return Library(kernels, name=file, target=options.target, doc=module.doc)
 

@@ -76,11 +76,11 @@ class PackagedOrigin:
                 f"no {self.signature.name} of the package was compiled for this call",
                 hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
             )
-        for made in fitting:
-            aligned = all(made.alignments.get(name, n + 1) <= n for name, n in alignments)
-            packs = any(p.name in plain and p.packed for p in made.artifact.signature.params)
+        for one in fitting:
+            aligned = all(one.alignments.get(name, n + 1) <= n for name, n in alignments)
+            packs = any(p.name in plain and p.packed for p in one.artifact.signature.params)
             if aligned and not packs:
-                return made
+                return one
         return fitting[0]
 
     def _fits(
@@ -130,13 +130,13 @@ def load(path: str | os.PathLike[str], target: str | None = None) -> Library:
     kernels = {}
     for kernel in index.kernels:
         signature = _signature(kernel)
-        made = [
+        specializations = [
             _specialization(signature, folder.artifact(kernel, s), machine)
             for s in kernel.specializations
             if s.target == chosen
         ]
-        if made:
-            origin = PackagedOrigin(signature, machine, chosen, made)
+        if specializations:
+            origin = PackagedOrigin(signature, machine, chosen, specializations)
             kernels[kernel.name] = Kernel.of(origin)
     return Library(kernels, name=index.name, target=chosen)
 

@@ -97,8 +97,10 @@ class Session:
         the host's memory take them as they are.
         """
         if key not in self._weights:
-            found = arrays() if callable(arrays) else arrays
-            self._weights[key] = {n: self.memory.hold(a, element_name(a)) for n, a in found.items()}
+            by_name = arrays() if callable(arrays) else arrays
+            self._weights[key] = {
+                n: self.memory.hold(a, element_name(a)) for n, a in by_name.items()
+            }
         return dict(self._weights[key])
 
     def dispatch(self, kernel: Kernel, key: Hashable, /, **given: Any) -> Dispatch:
@@ -109,19 +111,21 @@ class Session:
         another machine.
         """
         if key in self._dispatches:
-            found = self._dispatches[key]
-            if found.specialization.name != kernel.name:
-                text = f"the key {key!r} is that of {found.specialization.name}, not {kernel.name}"
+            dispatch = self._dispatches[key]
+            if dispatch.specialization.name != kernel.name:
+                text = (
+                    f"the key {key!r} is that of {dispatch.specialization.name}, not {kernel.name}"
+                )
                 raise error("DSL0791", text)
-            return found
+            return dispatch
         if resolve_target(kernel.target) != self.target:
             text = f"{kernel.name} is compiled for {kernel.target}, the session's is {self.target}"
             raise error("DSL0791", text)
         names = {p.name for p in kernel.parameters}
         buffers: dict[str, Buffer] = {n: b for n, b in given.items() if n in names}
         stated = {n: v for n, v in given.items() if n not in names}
-        made = self._load(kernel, {**_dims(kernel.parameters, buffers), **stated})
-        dims = {**_dims(kernel.parameters, buffers), **stated, **made.fixed}
+        specialization = self._load(kernel, {**_dims(kernel.parameters, buffers), **stated})
+        dims = {**_dims(kernel.parameters, buffers), **stated, **specialization.fixed}
         numbers = {n: int(v) for n, v in dims.items() if isinstance(v, int)}
         empty: set[str] = set()
         for parameter in kernel.parameters:
@@ -131,7 +135,7 @@ class Session:
                 if parameter.mode != "out":
                     empty.add(parameter.name)
         ordered = {p.name: buffers[p.name] for p in kernel.parameters if p.dims is not None}
-        self._dispatches[key] = Dispatch(made, ordered, empty)
+        self._dispatches[key] = Dispatch(specialization, ordered, empty)
         return self._dispatches[key]
 
     def release(self, key: Hashable) -> None:
@@ -149,10 +153,10 @@ class Session:
 
 def _dims(parameters: tuple[Parameter, ...], buffers: Mapping[str, Buffer]) -> dict[str, int]:
     """The dims that the shapes of buffers tell."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for p in parameters:
         if p.name in buffers and not p.dtype.is_low_bit:
             for text, size in zip(p.dims or (), buffers[p.name].shape, strict=False):
                 if text.isidentifier():
-                    found.setdefault(text, size)
-    return found
+                    sizes.setdefault(text, size)
+    return sizes

@@ -47,16 +47,16 @@ class Function:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run the kernel."""
-        made = self._made(arguments, named)
-        outputs = dict(zip((p.name for p in self._outputs), made, strict=True))
+        results = self._made(arguments, named)
+        outputs = dict(zip((p.name for p in self._outputs), results, strict=True))
         given = dict(zip((p.name for p in self.inputs), arguments, strict=False))
         self._kernel(**given, **named, **outputs, **self._tunes)
-        return made[0] if len(made) == 1 else made
+        return results[0] if len(results) == 1 else results
 
     def empty(self, *arguments: Any, **named: Any) -> Any:
         """Tensors of the results' shapes, which may be symbols, where torch traces a program."""
-        made = self._made(arguments, named)
-        return made[0] if len(made) == 1 else made
+        results = self._made(arguments, named)
+        return results[0] if len(results) == 1 else results
 
     def _made(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         sizes: dict[str, Any] = {}
@@ -95,8 +95,10 @@ def differentiate(torch: Any, library: Any, name: str, backward: Backward) -> No
         pairs = zip(context.are_tensors, context.rest, strict=True)
         kept = [next(saved) if is_tensor else rest for is_tensor, rest in pairs]
         inputs, outputs = tuple(kept[: context.inputs]), tuple(kept[context.inputs :])
-        found = backward(inputs, outputs, *of_outputs)
-        return found if isinstance(found, tuple) else (found, *[None] * (len(inputs) - 1))
+        of_inputs = backward(inputs, outputs, *of_outputs)
+        return (
+            of_inputs if isinstance(of_inputs, tuple) else (of_inputs, *[None] * (len(inputs) - 1))
+        )
 
     torch.library.register_autograd(name, gradients, setup_context=keep, lib=library)
 

@@ -72,8 +72,8 @@ def torch_op(
     if backward is not None:
         differentiate(torch, library, qualified, backward)
     _registered[key] = library
-    found: Callable[..., None] = getattr(getattr(torch.ops, namespace), chosen)
-    return found
+    operator: Callable[..., None] = getattr(getattr(torch.ops, namespace), chosen)
+    return operator
 
 
 def _schema(parameter: Parameter, number: int) -> str:

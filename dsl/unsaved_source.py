@@ -73,10 +73,10 @@ def _given_to_python() -> Iterator[str]:
 def _standard_input() -> Iterator[str]:
     """A script on the standard input, where that is a file."""
     try:
-        found = os.fstat(0)
-        if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST:
+        status = os.fstat(0)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST:
             with open(os.dup(0), "rb", closefd=True) as stream:
-                yield os.pread(stream.fileno(), found.st_size, 0).decode()
+                yield os.pread(stream.fileno(), status.st_size, 0).decode()
     except (OSError, UnicodeDecodeError):
         return
 
@@ -102,10 +102,10 @@ def _defines(text: str, code: types.CodeType) -> bool:
     flags = code.co_flags & _FUTURES
     try:
         tree = ast.parse(text)
-        made = compile(tree, code.co_filename, "exec", flags, dont_inherit=True)
+        module = compile(tree, code.co_filename, "exec", flags, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    return any(found == code for found in _codes(made))
+    return any(own == code for own in _codes(module))
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

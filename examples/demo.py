@@ -118,19 +118,19 @@ def main() -> None:
     rows = [("f32 (NumPy)", "32", size_text(float_bytes), "0", "1", "")]
     for dtype in TYPES:
         program = program_for(dtype, options.target)
-        made = [QuantizedHalf(program, half, dtype) for half in halves]
-        made[0](entered)  # compiles
+        quantized = [QuantizedHalf(program, half, dtype) for half in halves]
+        quantized[0](entered)  # compiles
         begin = time.perf_counter()
-        y = made[0](entered)
+        y = quantized[0](entered)
         seconds = time.perf_counter() - begin
-        run_half = partial(lambda halves, layer, x: halves[layer](x), made)
+        run_half = partial(lambda halves, layer, x: halves[layer](x), quantized)
         embedding, _ = model.run(SENTENCE, run_half)
         error = np.linalg.norm(y - exact) / np.linalg.norm(exact)
-        weights = made[0].up.codes.size + made[0].down.codes.size
-        bits = 8 * (weight_bytes(made[0].up) + weight_bytes(made[0].down)) / weights
+        weights = quantized[0].up.codes.size + quantized[0].down.codes.size
+        bits = 8 * (weight_bytes(quantized[0].up) + weight_bytes(quantized[0].down)) / weights
         rows.append(
             (
-                dtype, f"{bits:.3g}", size_text(made[0].bytes_moved(tokens)), f"{error:.2%}",
+                dtype, f"{bits:.3g}", size_text(quantized[0].bytes_moved(tokens)), f"{error:.2%}",
                 f"{expected @ embedding:.5f}", f"{seconds * 1e3:.0f} ms",
             )
         )  # fmt: skip

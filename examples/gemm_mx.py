@@ -45,12 +45,12 @@ def main() -> None:
     rng = np.random.default_rng(0)
     m, n, k = 16, 512, 1024
     a = rng.standard_normal((m, k)).astype(ml_dtypes.bfloat16)
-    made = quantize_mx(rng.standard_normal((k, n)) / 32, "f4e2m1")
+    weights = quantize_mx(rng.standard_normal((k, n)) / 32, "f4e2m1")
     c = np.empty((m, n), ml_dtypes.bfloat16)
     start = time.perf_counter()
-    gemm_mx(a, made.codes, made.scales, c)
+    gemm_mx(a, weights.codes, weights.scales, c)
     seconds = time.perf_counter() - start
-    error = np.abs(c.astype(np.float32) - a.astype(np.float32) @ dequantize(made)).max()
+    error = np.abs(c.astype(np.float32) - a.astype(np.float32) @ dequantize(weights)).max()
     print(f"MX f4e2m1 product {m} x {n} x {k}: greatest error {error:.1e}, {seconds:.3f} s")
 
 

@@ -45,12 +45,12 @@ def main() -> None:
     rng = np.random.default_rng(0)
     m, n, k = 16, 512, 1024
     a = rng.standard_normal((m, k)).astype(np.float16)
-    made = quantize_nvfp4(rng.standard_normal((k, n)) / 32)
+    weights = quantize_nvfp4(rng.standard_normal((k, n)) / 32)
     c = np.empty((m, n), np.float16)
     start = time.perf_counter()
-    gemm_nvfp4(a, made.codes, made.scales, made.tensor_scale, c)
+    gemm_nvfp4(a, weights.codes, weights.scales, weights.tensor_scale, c)
     seconds = time.perf_counter() - start
-    error = np.abs(c - a.astype(np.float32) @ dequantize(made)).max()
+    error = np.abs(c - a.astype(np.float32) @ dequantize(weights)).max()
     print(f"NVFP4 product {m} x {n} x {k}: greatest error {error:.1e}, {seconds:.3f} s")
 
 

@@ -84,8 +84,8 @@ def random_weights(
     """Of a layer, scaled so that activations stay near 1."""
     shapes = {"wq": (hidden, q), "wk": (hidden, kv), "wv": (hidden, kv), "wo": (q, hidden),
               "wg": (hidden, inner), "wu": (hidden, inner), "wd": (inner, hidden)}  # fmt: skip
-    made = {n: (rng.standard_normal(s) / s[0] ** 0.5).astype(dtype) for n, s in shapes.items()}
-    return {**made, **{g: rng.uniform(0.5, 1.5, hidden).astype(dtype) for g in ("g", "g_ffn")}}
+    weights = {n: (rng.standard_normal(s) / s[0] ** 0.5).astype(dtype) for n, s in shapes.items()}
+    return {**weights, **{g: rng.uniform(0.5, 1.5, hidden).astype(dtype) for g in ("g", "g_ffn")}}
 
 
 def positions(rows: int) -> Any:
@@ -103,8 +103,8 @@ def expected(x: Any, w: dict[str, Any], cos_sin: Any) -> Any:
     def turned(t: Any) -> Any:
         pairs = t.reshape(len(t), -1, 2, D // 2)
         angle = cos_sin[:, None, : D // 2] + 1j * cos_sin[:, None, D // 2 :]
-        made = (pairs[:, :, 0] + 1j * pairs[:, :, 1]) * angle
-        return np.stack([made.real, made.imag], 2).reshape(t.shape)
+        rotated = (pairs[:, :, 0] + 1j * pairs[:, :, 1]) * angle
+        return np.stack([rotated.real, rotated.imag], 2).reshape(t.shape)
 
     w = {n: a.astype(np.float64) for n, a in w.items()}
     x = x.astype(np.float64)
@@ -138,8 +138,8 @@ def main(target: str = "interp", dtype: str = "f16", rows: int = 64) -> None:
     y = layer.prompt(x[:rows], cos_sin[:rows])
     z = layer.token(x[rows:], cos_sin[rows:], rows)
     moved = session.traffic.written - before
-    found = np.concatenate([b.read().astype(np.float64) for b in (y, z)])
-    error = np.abs(found - expected(x, weights, cos_sin)).max()
+    outputs = np.concatenate([b.read().astype(np.float64) for b in (y, z)])
+    error = np.abs(outputs - expected(x, weights, cos_sin)).max()
     print(f"layer of {x.shape}: greatest error {error:.1e}, {moved} bytes to {session.target}")
 
 

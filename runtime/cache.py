@@ -166,8 +166,8 @@ class Cache:
 
     def _from_shared(self, key: str) -> Entry | None:
         """The entry that another machine has made; None where there is none, or it was refused."""
-        found = self._shared.get(key, self._note) if self._shared is not None else None
-        return None if found is None else self.put(key, *found)
+        entry = self._shared.get(key, self._note) if self._shared is not None else None
+        return None if entry is None else self.put(key, *entry)
 
     def _made(self, key: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> Entry:
         entry = self.put(key, files, manifest)
@@ -183,12 +183,12 @@ class Cache:
 
     def ls(self) -> list[Listed]:
         """Every entry, the one used last first; contents are not checked."""
-        found = []
+        listed = []
         for path in self._paths():
             with contextlib.suppress(OSError):  # removed meanwhile
                 size = sum(f.lstat().st_size for f in path.iterdir()) if path.is_dir() else 0
-                found.append(Listed(path.name, size, path.lstat().st_mtime, path))
-        return sorted(found, key=lambda e: e.used, reverse=True)
+                listed.append(Listed(path.name, size, path.lstat().st_mtime, path))
+        return sorted(listed, key=lambda e: e.used, reverse=True)
 
     def verify(self) -> dict[str, str]:
         """Check every byte of every entry: by key, what is wrong with those that would be refused."""

@@ -88,8 +88,8 @@ def read_calls(program: Artifact, *, files: bool = True) -> Calls:
 
 def _files(program: Artifact, prefix: str) -> dict[str, bytes]:
     """Those of one of its kernels."""
-    found = program.files.items()
-    return {n.removeprefix(prefix): c for n, c in found if n.startswith(prefix)}
+    files = program.files.items()
+    return {n.removeprefix(prefix): c for n, c in files if n.startswith(prefix)}
 
 
 def _wrong(program: Artifact, what: str) -> NoReturn:

@@ -67,8 +67,8 @@ def extension_dtype(name: str) -> np.dtype[Any]:
     """The ml_dtypes type of bf16 and the floats of at most 8 bits that have one, else KeyError."""
     import ml_dtypes
 
-    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_NAMES[name]))
-    return found
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_NAMES[name]))
+    return dtype
 
 
 def as_storage(array: Array, name: str, *, writable: bool = False) -> Array | None:

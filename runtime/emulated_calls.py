@@ -58,20 +58,20 @@ def calls_of(artifact: Artifact) -> tuple[tuple[EmulatedCall, ...], dict[str, st
         scalars = {p.name: p.name for p in params if p.dims is None}
         dims = {d: d for d in artifact.signature.dims}
         return (EmulatedCall(artifact, describe(artifact), tensors, dims, scalars),), {}
-    found = read_calls(artifact)
-    kernels = [found.kernels[c.kernel] for c in found.calls]
+    plan = read_calls(artifact)
+    kernels = [plan.kernels[c.kernel] for c in plan.calls]
     calls = (
         EmulatedCall(k, describe(k), c.tensors, c.dims, c.scalars)
-        for k, c in zip(kernels, found.calls, strict=True)
+        for k, c in zip(kernels, plan.calls, strict=True)
     )
-    return tuple(calls), found.buffers
+    return tuple(calls), plan.buffers
 
 
 def number_of(argument: KernelArgument, values: Mapping[str, Number]) -> np.generic:
     """A scalar or a value, of the type that C has for it."""
     own = values[argument.text] if argument.kind == "scalar" else evaluate(argument.text, values)
-    found: np.generic = np.dtype(_numpy(argument.code)).type(own)
-    return found
+    scalar: np.generic = np.dtype(_numpy(argument.code)).type(own)
+    return scalar
 
 
 def bytes_of(array: Array) -> Array:

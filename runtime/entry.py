@@ -129,13 +129,13 @@ def _read(folder: int, name: str, limit: int) -> bytes:
         raise
     except OSError as problem:
         raise CorruptEntryError(f"{name} cannot be read: {problem.strerror}") from None
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or not is_own(found):
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or not is_own(status):
         os.close(fd)
-        plain = stat.S_ISREG(found.st_mode)
+        plain = stat.S_ISREG(status.st_mode)
         raise CorruptEntryError(f"others can write {name}" if plain else f"{name} is no plain file")
     with open(fd, "rb") as file:
-        return file.read(min(limit, found.st_size) + 1)
+        return file.read(min(limit, status.st_size) + 1)
 
 
 def _parse(name: str, content: bytes) -> dict[str, Any]:

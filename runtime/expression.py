@@ -193,9 +193,9 @@ class _Parser:
         if self.nesting > _DEEPEST:
             raise self.wrong("it nests too deeply")
         left = self.operand(power)
-        while (found := _OPERATORS.get(self.tokens[self.at][1])) and found[0] > power:
+        while (rule := _OPERATORS.get(self.tokens[self.at][1])) and rule[0] > power:
             self.at += 1
-            binds, function = found
+            binds, function = rule
             right = self.expression(binds)
             left = self.node(_combine(binds, function, left[0], right[0]), left, right)
             after = _OPERATORS.get(self.tokens[self.at][1])

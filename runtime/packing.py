@@ -37,9 +37,9 @@ class Packed(np.ndarray[Any, np.dtype[Any]]):
 
     def copy(self, order: Any = "C") -> Packed:
         """The same bytes in memory of their own."""
-        made: Packed = super().copy(order)
-        made.storage = self.storage
-        return made
+        copied: Packed = super().copy(order)
+        copied.storage = self.storage
+        return copied
 
     def __copy__(self) -> Packed:
         return self.copy()
@@ -48,8 +48,8 @@ class Packed(np.ndarray[Any, np.dtype[Any]]):
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made: Any = super().__reduce__()
-        make, arguments, state = made
+        reduced: Any = super().__reduce__()
+        make, arguments, state = reduced
         return make, arguments, (self.storage, state)
 
     def __setstate__(self, state: Any) -> None:
@@ -87,9 +87,9 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Packed:
     They know their storage, so that a kernel with another one refuses them. DSL0795 for an array of
     another type or rank, DSL0796 for a code that has not the tensor's bits.
     """
-    found = _pack(codes, storage).view(Packed)
-    found.storage = dict(storage)
-    return found
+    packed = _pack(codes, storage).view(Packed)
+    packed.storage = dict(storage)
+    return packed
 
 
 def _pack(codes: Array, storage: Mapping[str, Any]) -> Array:

@@ -97,12 +97,12 @@ def read_safetensors(path: str | os.PathLike[str]) -> SafeTensors:
     except OSError as problem:
         raise error("DSL0780", f"{name} cannot be read: {problem.strerror}") from None
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise error("DSL0780", f"{name} is not a file")
-        if found.st_size < 8:
-            _refuse(name, f"{found.st_size} bytes are no safetensors file")
-        data = mmap.mmap(fd, found.st_size, access=mmap.ACCESS_READ)
+        if status.st_size < 8:
+            _refuse(name, f"{status.st_size} bytes are no safetensors file")
+        data = mmap.mmap(fd, status.st_size, access=mmap.ACCESS_READ)
     finally:
         os.close(fd)
     header, offset = _header(name, data)
@@ -138,12 +138,12 @@ def _header(path: str, data: mmap.mmap) -> tuple[dict[str, Any], int]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the name {twice!r} occurs twice")
-    return found
+    return unique
 
 
 def _no_constant(text: str) -> NoReturn:

@@ -62,10 +62,10 @@ def _small(number: float, dtype: str, exponent: int, mantissa: int) -> float:
         below, above = size - ladder[code - 1], ladder[code] - size
         code -= below < above or (below == above and code % 2 == 1)
     if code == len(ladder) - 1:
-        found = ladder[-2] if not special else math.inf if dtype in _INFINITE else math.nan
+        magnitude = ladder[-2] if not special else math.inf if dtype in _INFINITE else math.nan
     else:
-        found = ladder[code]
-    return math.copysign(found, number)
+        magnitude = ladder[code]
+    return math.copysign(magnitude, number)
 
 
 def _scale(number: float) -> float:

@@ -40,8 +40,8 @@ def unseal(
     key: str, content: bytes, secret: bytes = b""
 ) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Files and manifest of an entry; CorruptEntryError where a byte, the key or the seal differs."""
-    body, found = content[:-_SEAL], content[-_SEAL:]
-    if not hmac.compare_digest(_sealed(body, secret), found):
+    body, stated = content[:-_SEAL], content[-_SEAL:]
+    if not hmac.compare_digest(_sealed(body, secret), stated):
         raise CorruptEntryError("its seal is broken" if secret else "it has other bytes")
     try:
         files = _files(key, body)

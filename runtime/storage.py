@@ -90,12 +90,12 @@ class Tiles:
 def read_storage(data: Mapping[str, Any]) -> Rows | Tiles:
     """The storage that is described; DSL0802 where it is none: a manifest may be a stranger's."""
     try:
-        found = _read(data)
+        storage = _read(data)
     except (KeyError, TypeError, ValueError, OverflowError):
-        found = None
-    if found is None or not _is_sound(found):
+        storage = None
+    if storage is None or not _is_sound(storage):
         raise error("DSL0802", f"{str(dict(data))[:200]} describes no packed storage")
-    return found
+    return storage
 
 
 def _read(data: Mapping[str, Any]) -> Rows | Tiles | None:

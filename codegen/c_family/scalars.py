@@ -88,11 +88,11 @@ class Scalars:
             case ex.Select(condition=c, x=x, y=y):
                 return f"({self.text(c)} ? {self.text(x)} : {self.text(y)})"
             case ex.Convert(x=x, dtype=dtype, saturate=saturate):
-                made = convert(self.text(x), x.dtype, dtype, saturate)
-                return held(made, dtype) if dtype.is_float and x.dtype != dtype else made
+                operation = convert(self.text(x), x.dtype, dtype, saturate)
+                return held(operation, dtype) if dtype.is_float and x.dtype != dtype else operation
             case ex.Unary(op=op, x=x, dtype=dtype):
-                made = unary(op, self.text(x), dtype)
-                return made if dtype.is_float and op in _EXACT else held(made, dtype)
+                operation = unary(op, self.text(x), dtype)
+                return operation if dtype.is_float and op in _EXACT else held(operation, dtype)
             case ex.Binary(op="mul", x=x, y=y, dtype=dtype) if dtype.kind is Kind.INDEX:
                 # A cast that is written already is enough.
                 wide = not any(isinstance(z, ex.Convert) for z in (x, y))
@@ -104,8 +104,8 @@ class Scalars:
             case ex.Binary(op=op, x=x, y=y):
                 known = self._of_remainder(e)
                 plain = self._plain_division(e)
-                made = known or binary(op, self.text(x), self.text(y), x.dtype, plain)
-                return made if op in _EXACT else held(made, e.dtype)
+                operation = known or binary(op, self.text(x), self.text(y), x.dtype, plain)
+                return operation if op in _EXACT else held(operation, e.dtype)
         raise AssertionError(e)
 
     def _short_division(self, x: ex.Expr, y: ex.Expr) -> str | None:

@@ -75,19 +75,7 @@ def gpu_form(interface: Interface, number: int, form: Form) -> Iterator[str]:
     names = interface.names()
     yield "  int failed = 0;"
     yield from checks(interface, form, 2, names)
-    tensors = {p.name: f"dslc_address(c->p_{p.name})" for p in form.params if p.dims is not None}
-    memory: list[tuple[str, int]] = []
-    buffers = form.artifact.launch.get("buffers", []) if form.artifact.kind == "program" else []
-    for b in buffers:
-        tensors[b["name"]] = f"memory[{len(memory)}]"
-        memory.append((c_expression(b["bytes"], names), 0))
-    steps = steps_of(form.artifact, tensors, names)
-    spaces = []
-    for step in steps:
-        at = len(memory)
-        own = {w.name: f"memory[{at + i}]" for i, w in enumerate(step.kernel.workspaces)}
-        memory += [(c_expression(w.bytes, step.names), 1) for w in step.kernel.workspaces]
-        spaces.append(own)
+    steps, memory, spaces = _placed(form, names, "")
     yield f"  uint64_t memory[{max(1, len(memory))}] = {{0}};"
     yield "  void *context;"
     yield "  int status = dslc_cuda.cuCtxPushCurrent(dslc_devices[c->device].context);"
@@ -100,6 +88,28 @@ def gpu_form(interface: Interface, number: int, form: Form) -> Iterator[str]:
     yield "  dslc_cuda.cuCtxPopCurrent(&context);"
     yield "  return failed;"
     yield "}"
+
+
+def _placed(
+    form: Form, names: Names, cast: str
+) -> tuple[list[Step], list[tuple[str, int]], list[dict[str, str]]]:
+    """The steps of a form, the memory they need (bytes, 1 where it is zeroed), each step's workspaces.
+
+    Buffers of a program come first. `cast` makes an address of a pointer, where they differ.
+    """
+    tensors = {p.name: f"dslc_address(c->p_{p.name})" for p in form.params if p.dims is not None}
+    memory: list[tuple[str, int]] = []
+    buffers = form.artifact.launch.get("buffers", []) if form.artifact.kind == "program" else []
+    for b in buffers:
+        tensors[b["name"]] = f"{cast}memory[{len(memory)}]"
+        memory.append((c_expression(b["bytes"], names), 0))
+    steps = steps_of(form.artifact, tensors, names)
+    spaces = []
+    for step in steps:
+        at = len(memory)
+        spaces.append({w.name: f"memory[{at + i}]" for i, w in enumerate(step.kernel.workspaces)})
+        memory += [(c_expression(w.bytes, step.names), 1) for w in step.kernel.workspaces]
+    return steps, memory, spaces
 
 
 def _gpu_step(prefix: str, step: Step, spaces: Mapping[str, str]) -> Iterator[str]:
@@ -208,24 +218,12 @@ def _cpu_variant(
 ) -> Iterator[str]:
     form = Form(artifact, {})
     names = interface.names()
-    tensors = {p.name: f"dslc_address(c->p_{p.name})" for p in form.params if p.dims is not None}
-    memory: list[tuple[str, int]] = []
-    buffers = artifact.launch.get("buffers", []) if artifact.kind == "program" else []
-    for b in buffers:
-        tensors[b["name"]] = f"(uint64_t)(uintptr_t)memory[{len(memory)}]"
-        memory.append((c_expression(b["bytes"], names), 0))
-    steps = steps_of(artifact, tensors, names)
+    steps, memory, spaces = _placed(form, names, "(uint64_t)(uintptr_t)")
     for symbol in dict.fromkeys(symbols[s.kernel.entry] for s in steps):
         yield f"extern dslc_turns {symbol};"
     yield f"static int {prefix}(const struct {interface.name}_call *c) {{"
     yield "  int failed = 0;"
     yield from checks(interface, form, 1, names)
-    spaces = []
-    for step in steps:
-        at = len(memory)
-        own = {w.name: f"memory[{at + i}]" for i, w in enumerate(step.kernel.workspaces)}
-        memory += [(c_expression(w.bytes, step.names), 1) for w in step.kernel.workspaces]
-        spaces.append(own)
     yield f"  void *memory[{max(1, len(memory))}] = {{0}};"
     for at, (size, zero) in enumerate(memory):
         yield f"  if (!failed) failed = dslc_take(&memory[{at}], {size}, {zero});"

@@ -38,16 +38,16 @@ class Meetings:
 
 def meetings(kernel: Kernel, kept: frozenset[Value], may_drive: MayDrive) -> Meetings:
     """What holds of each product of a kernel."""
-    found = Meetings()
+    meets = Meetings()
     uses = use_counts(kernel.body)
     for stmt in walk(kernel.body):
         if isinstance(stmt, ins.Dot):
-            found.summed[stmt.out] = stmt
+            meets.summed[stmt.out] = stmt
     for loop in walk(kernel.body):
         if isinstance(loop, ins.For | ins.While):
             for carried in loop.carried:
-                _meet(loop, carried, found, uses, kept, may_drive)
-    return found
+                _meet(loop, carried, meets, uses, kept, may_drive)
+    return meets
 
 
 def _meet(

@@ -103,9 +103,9 @@ class _Body:
         x = self._x
         match s:
             case sx.Declare(type=kind, name=name, count=None, init=init) if init is not None:
-                found = kind or x.of(init).type
-                self._line(f"{name} = {x.text(init, found)}")
-                x.names[name] = found
+                held_as = kind or x.of(init).type
+                self._line(f"{name} = {x.text(init, held_as)}")
+                x.names[name] = held_as
             case sx.Assign(op, target, value):
                 self._line(f"{x.of(target).text} = {self._new(op, target, value)}")
             case sx.If(condition, then, ()) if _returns(then):

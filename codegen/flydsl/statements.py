@@ -140,10 +140,10 @@ class Statements:
             raise UnprintableError("an assignment to an address")
         target = x.of(s.target)
         value = s.value if s.op == "=" else sx.Binary(s.op[:-1], s.target, s.value)
-        found = x.converted(x.of(value), target.type)
+        converted = x.converted(x.of(value), target.type)
         same = isinstance(value, sx.Index) and x.of(value).type == target.type
-        text = x.of(value).text if same else found.text
-        if found.literal and isinstance(target.type, Scalar) and isinstance(s.target, sx.Name):
+        text = x.of(value).text if same else converted.text
+        if converted.literal and isinstance(target.type, Scalar) and isinstance(s.target, sx.Name):
             text = f"fx.{target.type.fly}({text})"
         if isinstance(s.target, sx.Index) and not isinstance(s.target.base, sx.Name):
             # FlyDSL takes all that names an element's place for new values of a branch.

@@ -67,14 +67,14 @@ def direct(e: Emission, s: ins.CopyAsync) -> Direct | None:
         return None
     for size in e.target.linear_copies:
         width = size * 8 // memory_bits(memory.dtype)
-        made = s.layout or (
+        layout = s.layout or (
             linear_layout(s.dst.shape, None, width, e.threads, e.warp) if width else None
         )
-        if made is None or (memory.layout is not None and s.layout is None):
+        if layout is None or (memory.layout is not None and s.layout is None):
             continue
-        found = widest(e, ins.CopyAsync(s.dst, s.src, made), (size,))
-        if found is not None and lands_in_order(made, lying, width, e.warp):
-            return Direct(size, width, made)
+        fitting = widest(e, ins.CopyAsync(s.dst, s.src, layout), (size,))
+        if fitting is not None and lands_in_order(layout, lying, width, e.warp):
+            return Direct(size, width, layout)
     return None
 
 

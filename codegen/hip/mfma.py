@@ -116,6 +116,6 @@ def _register(dtype: DType) -> str:
 
 
 def _known(name: str) -> DType:
-    found = parse_dtype(name)
-    assert found is not None, name
-    return found
+    dtype = parse_dtype(name)
+    assert dtype is not None, name
+    return dtype

@@ -97,11 +97,11 @@ def _distinct(axes: frozenset[int] | None, counts: tuple[int, ...], at_once: flo
 
 def _repeats(axes: frozenset[int] | None, counts: tuple[int, ...], at_once: float) -> float:
     """How often the whole of a memory passes by while the blocks run, the outer axes slowest."""
-    found = 1.0
+    repeats = 1.0
     for i, count in enumerate(counts):
         if i in (axes or frozenset()):
             break
         # Blocks that differ along this axis alone share tiles if they run at one time.
         below = prod(counts[i + 1 :])
-        found *= max(1.0, count / max(1.0, at_once / below))
-    return found
+        repeats *= max(1.0, count / max(1.0, at_once / below))
+    return repeats

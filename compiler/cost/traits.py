@@ -28,14 +28,14 @@ def turns_looked_at(axes: list[range], turns: int) -> list[tuple[int, ...]]:
         points = list(sampled(axes))
         return points[:: max(1, len(points) // turns)]
     count = -(-turns // len(last)) * len(last)
-    total, found = prod(map(len, outer)), []
+    total, turns_taken = prod(map(len, outer)), []
     for i in range(count):
         rest, point = (2 * i + 1) * total // (2 * count), [last[i % len(last)]]
         for axis in reversed(outer):
             rest, at = divmod(rest, len(axis))
             point.append(axis[at])
-        found.append(tuple(reversed(point)))
-    return found
+        turns_taken.append(tuple(reversed(point)))
+    return turns_taken
 
 
 def is_persistent(kernel: Kernel) -> bool:

@@ -130,9 +130,11 @@ class Scope:
 
         Of the threads that hold copies of an element the first alone moves it where it does so `once`.
         """
-        found = layout if self.check else None
-        threads = None if found is None else owners(found, first=once)
-        warps = owners(found, self.warp, first=once) if found is not None and self.warp else None
+        checked = layout if self.check else None
+        threads = None if checked is None else owners(checked, first=once)
+        warps = (
+            owners(checked, self.warp, first=once) if checked is not None and self.warp else None
+        )
         self.sites.append(Site(len(self.sites) + 1, verb, loc, threads, awaited, warps, fetches))
         return self.sites[-1]
 

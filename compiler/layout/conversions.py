@@ -36,8 +36,8 @@ def conversion(source: Layout, target: Layout, warp_size: int = 32) -> Conversio
         )
     if source == target:
         return Conversion.NONE
-    if (found := _by_digits(source, target, warp_size)) is not None:
-        return found
+    if (shuffled := _by_digits(source, target, warp_size)) is not None:
+        return shuffled
     have, want = source.numbers(), target.numbers()
     if _covered(have, want, 1, source.elements):
         return Conversion.REGISTERS

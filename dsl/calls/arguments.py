@@ -105,9 +105,9 @@ def plain_on_device(
         p.name
         for p in parameters
         if p.is_bytes
-        and is_tensor(found := ready[p.name])
-        and not isinstance(found, np.ndarray)
-        and found.ndim == p.rank
+        and is_tensor(array := ready[p.name])
+        and not isinstance(array, np.ndarray)
+        and array.ndim == p.rank
     )
 
 

@@ -38,15 +38,15 @@ def python_signature(signature: Signature) -> inspect.Signature:
     The annotation of a tune lists its choices, and `...` stands for what a call may leave out.
     """
     kinds = inspect.Parameter
-    made = [
+    parameters = [
         kinds(p.name, kinds.POSITIONAL_OR_KEYWORD, annotation=Text(str(p).partition(": ")[2]))
         for p in signature.parameters
     ]
     for name, annotation in _named(signature):
-        made.append(
+        parameters.append(
             kinds(name, kinds.KEYWORD_ONLY, default=Text("..."), annotation=Text(annotation))
         )
-    return inspect.Signature(made, return_annotation=None)
+    return inspect.Signature(parameters, return_annotation=None)
 
 
 def _named(signature: Signature) -> Iterator[tuple[str, str]]:

@@ -174,7 +174,7 @@ def bind(node: tree.Call, name: str, params: list[str], required: set[str]) -> d
             node.loc,
             hint=f"{name}({', '.join(params)})",
         )
-    found = dict(zip(params, node.args, strict=False))
+    bound = dict(zip(params, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.name not in params:
             fail(
@@ -183,10 +183,10 @@ def bind(node: tree.Call, name: str, params: list[str], required: set[str]) -> d
                 keyword.loc,
                 hint=did_you_mean(keyword.name, params) or f"{name}({', '.join(params)})",
             )
-        if keyword.name in found:
+        if keyword.name in bound:
             fail("DSL0205", f"{name} is given {keyword.name} twice", keyword.loc)
-        found[keyword.name] = keyword.value
-    missing = [p for p in params if p in required and p not in found]
+        bound[keyword.name] = keyword.value
+    missing = [p for p in params if p in required and p not in bound]
     if missing:
         fail(
             "DSL0205",
@@ -194,7 +194,7 @@ def bind(node: tree.Call, name: str, params: list[str], required: set[str]) -> d
             node.loc,
             hint=f"{name}({', '.join(params)})",
         )
-    return found
+    return bound
 
 
 def _call_builtin(c: Context, name: str, node: tree.Call) -> Item:
@@ -212,14 +212,14 @@ def _call_builtin(c: Context, name: str, node: tree.Call) -> Item:
         rest = tuple(k for k in node.keywords if k is not layout)
         node = tree.Call(node.function, node.args, rest, loc=node.loc)
     required = {p.name for p in params if p.default is p.empty}
-    found = bind(node, name, names, required)
+    bound = bind(node, name, names, required)
     before = len(c.emit.block)
-    result = handler(c, **{n: Argument(c, e, n) for n, e in found.items()})
+    result = handler(c, **{n: Argument(c, e, n) for n, e in bound.items()})
     if layout is None:
         return result
-    made = len(c.emit.block) > before
+    is_new = len(c.emit.block) > before
     wanted = Argument(c, layout.value, "layout").layout()
-    return request_layout(c, result, wanted, layout.loc, made)
+    return request_layout(c, result, wanted, layout.loc, is_new)
 
 
 def request_layout(c: Context, result: Item, layout: Layout, loc: Loc, made: bool = True) -> Value:
@@ -328,8 +328,8 @@ def layout_operator(c: Context, op: str, x: Item, y: Item, loc: Loc) -> Layout |
 def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     f = target.function
     _check_recursion(c, f, node.loc)
-    found = bind(node, f.name, list(f.params), set(f.params) - set(f.params[_required(f) :]))
-    return _elaborated(c, target, {p: c.evaluate(e) for p, e in found.items()}, node.loc)
+    bound = bind(node, f.name, list(f.params), set(f.params) - set(f.params[_required(f) :]))
+    return _elaborated(c, target, {p: c.evaluate(e) for p, e in bound.items()}, node.loc)
 
 
 def apply(

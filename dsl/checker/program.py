@@ -194,7 +194,7 @@ def _specialise(
         if isinstance(known, int):
             fixed[name] = int(known)
     if prefer is not None and not config:
-        config = prefer(template, fixed)
+        config = prefer(template, bound)
     try:
         kernel = template.elaborate(fixed, config)
     except NeedsDims as e:

@@ -36,10 +36,10 @@ def different(
     for first in range(len(sizes)):
         turned = sizes[first:] + sizes[:first]
         for order in (turned, turned[:1] + turned[:0:-1]):
-            found = next(_allowed(template, config, dims, order), None)
-            if found is not None and found not in seen:
-                seen.append(found)
-                yield found
+            sample = next(_allowed(template, config, dims, order), None)
+            if sample is not None and sample not in seen:
+                seen.append(sample)
+                yield sample
             if len(seen) == _GIVEN:
                 return
 

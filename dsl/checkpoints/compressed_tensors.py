@@ -106,15 +106,15 @@ def _zero_points(pieces: Pieces, bits: int, columns: int, groups: int) -> Array 
 
 def _bits(pieces: Pieces, config: Mapping[str, Any]) -> int:
     """The width of the module's codes, of the group of the configuration that names it."""
-    found: set[int] = set()
+    widths: set[int] = set()
     for group in config.get("config_groups", {}).values():
-        found.add(group.get("weights", {}).get("num_bits"))
-    if len(found) > 1:
+        widths.add(group.get("weights", {}).get("num_bits"))
+    if len(widths) > 1:
         # Several widths: the number of words tells which it is.
         rows = int(pieces.take("weight_shape", "iu").reshape(-1)[1])
         words = pieces.take("weight_packed", "iu", 2).shape[1]
-        found = {b for b in found if words_for(rows, b, dense=False) == words}
-    if len(found) != 1 or not isinstance(bits := found.pop(), int) or not 1 <= bits <= 8:
+        widths = {b for b in widths if words_for(rows, b, dense=False) == words}
+    if len(widths) != 1 or not isinstance(bits := widths.pop(), int) or not 1 <= bits <= 8:
         raise pieces.not_read("config_groups do not say how many bits a code has")
     return bits
 

@@ -159,8 +159,8 @@ class _Cursor:
     def _numbers(self, kind: int, count: int) -> list[Any]:
         dtype = np.dtype(_SCALARS[kind])
         size = self.count(count, dtype.itemsize) * dtype.itemsize
-        found: list[Any] = np.frombuffer(self.bytes(size), dtype).tolist()
-        return found
+        numbers: list[Any] = np.frombuffer(self.bytes(size), dtype).tolist()
+        return numbers
 
 
 def _describe(cursor: _Cursor) -> tuple[str, tuple[int, tuple[int, ...], int]]:

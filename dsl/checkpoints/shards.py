@@ -66,27 +66,27 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _LARGEST_JSON:
             raise error("DSL0785", f"{path} is too large to be a description of a model")
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except OSError as problem:
         raise error("DSL0780", f"{path} cannot be read: {problem.strerror}") from None
     except DiagnosticError:
         raise
     except (ValueError, RecursionError) as problem:
         raise error("DSL0785", f"{path} is no JSON: {str(problem)[:200]}") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise error("DSL0785", f"{path} is not a JSON object")
-    return found
+    return content
 
 
 def _weight_map(index: Path) -> dict[str, str]:
-    found = read_json(index).get("weight_map")
-    if not isinstance(found, dict) or not all(isinstance(f, str) for f in found.values()):
+    files = read_json(index).get("weight_map")
+    if not isinstance(files, dict) or not all(isinstance(f, str) for f in files.values()):
         raise error("DSL0785", f"{index}: weight_map is not an object of file names")
-    for file in sorted(set(found.values())):
+    for file in sorted(set(files.values())):
         if "/" in file or "\\" in file or file in ("", ".", "..") or "\0" in file:
             raise error("DSL0785", f"{index}: {file[:80]!r} is not a file beside the index")
         if not (index.parent / file).is_file():
             raise error(
                 "DSL0785", f"{index.parent} has no {file}", hint="is the download complete?"
             )
-    return found
+    return files

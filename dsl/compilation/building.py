@@ -65,8 +65,10 @@ def build(
     `config` are its tune choices, `schedule` the launch options. DSL0749 where a call
     would have to compile, and must not.
     """
-    made = compile_program(program, config, schedule or {}, machine, options, at_call=at_call)
-    artifact, compiled = made
+    compilation = compile_program(
+        program, config, schedule or {}, machine, options, at_call=at_call
+    )
+    artifact, compiled = compilation
     executable = machine.load(artifact, compiled)
     passes = machine.passes(schedule or {})
     ir = _stages(program, passes)

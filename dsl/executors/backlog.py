@@ -69,9 +69,9 @@ class Backlog(Generic[T]):
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-            found = [task for tasks in self._waiting.values() for task in tasks]
+            waiting = [task for tasks in self._waiting.values() for task in tasks]
             self._waiting.clear()
-            return found
+            return waiting
 
     def _best(self, known: Container[Hashable]) -> Kind:
         untried = [k for k in self._waiting if k not in self._seconds and not self._running[k]]

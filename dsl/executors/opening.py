@@ -65,8 +65,8 @@ def open_workers(
                 hint="processes, threads, dask:ADDRESS (of a scheduler), or ray:ADDRESS",
             )
         opened = importlib.import_module(f"dslc.executors.{kind}_cluster").connect
-        with opened(address) as (executor, found):
-            yield from _with(executor, found, choice, remote=True)
+        with opened(address) as (executor, slots):
+            yield from _with(executor, slots, choice, remote=True)
     else:
         here = isinstance(choice, ThreadPoolExecutor | ProcessPoolExecutor)
         yield from _with(choice, count, type(choice).__name__, remote=not here)

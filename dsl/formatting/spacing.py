@@ -30,10 +30,10 @@ class _Spacing:
 
     def all(self) -> list[bool]:
         """Before each token, in order."""
-        found = []
+        spaced = []
         for i, token in enumerate(self.tokens):
             kind = token.kind
-            found.append(i > 0 and self._before(i))
+            spaced.append(i > 0 and self._before(i))
             if kind in _OPENS:
                 self.open.append("index" if kind == "[" and self._is_applied(i) else kind)
                 self.wide.append(self._is_wide(i + 1))
@@ -42,7 +42,7 @@ class _Spacing:
                 self.wide.pop()
             elif kind == "," and self.open:
                 self.wide[-1] = self._is_wide(i + 1)
-        return found
+        return spaced
 
     def _before(self, i: int) -> bool:
         left, right = self.tokens[i - 1].kind, self.tokens[i].kind

@@ -63,10 +63,10 @@ class _Definition:
         fn = held.function
         node, source = find_definition(fn)
         assert isinstance(fn, types.FunctionType)
-        found = param_types(node, _places(node, source))
-        dims = {name for annotation in found.values() for name in dim_names(annotation)}
+        by_param = param_types(node, _places(node, source))
+        dims = {name for annotation in by_param.values() for name in dim_names(annotation)}
         bound = {*assigned_names(node), *dims, *held.const, *held.tune}
-        return _Definition(held, fn, node, source, found, bound)
+        return _Definition(held, fn, node, source, by_param, bound)
 
     def callees(self) -> Iterator[Decorated]:
         """The decorated kernels that a program names."""

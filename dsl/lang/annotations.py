@@ -190,11 +190,11 @@ def dims(names: str) -> tuple[Dim, ...]:
     Always a tuple: `(M,) = dims("M")`. Names are split at spaces and commas. ValueError for what is
     no name.
     """
-    found = names.replace(",", " ").split()
-    for name in found:
+    words = names.replace(",", " ").split()
+    for name in words:
         if not name.isidentifier():
             raise ValueError(f"{name!r} is not a name")
-    return tuple(Dim(name) for name in found)
+    return tuple(Dim(name) for name in words)
 
 
 out = Mode("out")

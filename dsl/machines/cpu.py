@@ -59,6 +59,7 @@ class CpuMachine(Machine):
         native="so",
         is_simulated=False,
         packs_written_rows=True,
+        chooses_for_calls=True,
         precedence=1,
         tuning="measured",
         c_interface=CInterface(
@@ -209,9 +210,9 @@ class CpuExecutable(Executable):
         """The short way of NumPy's arrays; where calls have none, it is looked for a few times."""
         if self._without_short_way >= _ATTEMPTS:
             return None
-        made = self.kernel.short_call(arguments, dims)
-        self._without_short_way += made is None
-        return made
+        call = self.kernel.short_call(arguments, dims)
+        self._without_short_way += call is None
+        return call
 
     @property
     def kernel(self) -> NativeKernel:

@@ -105,9 +105,10 @@ class Facts:
     rows of packed bytes, those that a kernel reads are packed for it with `packs_read_rows`, and those
     that it writes are bytes with `packs_written_rows`. `choices_seldom_fit` tells that the first
     choices of a kernel are often refused: products of choices are looked through, also for kernels
-    that programs call. `unaligned_forms` is where a package may have a form for tensors that begin
-    anywhere. Where no target is named, the machine with the highest `precedence` that is here is meant;
-    0 has to be named.
+    that programs call. `chooses_for_calls` tells that kernels which a program calls are chosen for the
+    call's sizes, as kernels alone are; elsewhere the first choices are theirs. `unaligned_forms` is
+    where a package may have a form for tensors that begin anywhere. Where no target is named, the
+    machine with the highest `precedence` that is here is meant; 0 has to be named.
     """
 
     native: str
@@ -117,6 +118,7 @@ class Facts:
     packs_read_rows: bool = True
     packs_written_rows: bool = False
     choices_seldom_fit: bool = False
+    chooses_for_calls: bool = False
     unaligned_forms: bool = False
     precedence: int = 0
     tuning: Tuning | None = None

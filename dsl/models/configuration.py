@@ -76,57 +76,57 @@ class ModelConfig:
         return self.experts is not None and layer in self.experts.layers
 
 
-def read_config(found: Mapping[str, Any]) -> ModelConfig:
+def read_config(config: Mapping[str, Any]) -> ModelConfig:
     """Of config.json, or of a GGUF file's metadata.
 
     DSL0787 for a family that is not built, or a description that lacks a size.
     """
-    found = described(found)
-    if isinstance(found.get("text_config"), Mapping) and "hidden_size" not in found:
-        found = found["text_config"]
-    family = str(found.get("model_type", ""))
+    config = described(config)
+    if isinstance(config.get("text_config"), Mapping) and "hidden_size" not in config:
+        config = config["text_config"]
+    family = str(config.get("model_type", ""))
     if family not in FAMILIES:
         raise error(
             "DSL0787",
             f"models of the family {family or 'unknown'!r} are not built",
             hint="there are " + ", ".join(FAMILIES),
         )
-    has_experts = found.get("num_local_experts") or found.get("num_experts")
-    if found.get("mlp_bias") or (has_experts and family not in MIXTURES):
+    has_experts = config.get("num_local_experts") or config.get("num_experts")
+    if config.get("mlp_bias") or (has_experts and family not in MIXTURES):
         raise error(
             "DSL0787", f"this {family} has experts or biases in its MLP, which are not built"
         )
     gemma = family.startswith("gemma")
     layers, hidden, heads = (
-        _size(found, n) for n in ("num_hidden_layers", "hidden_size", "num_attention_heads")
+        _size(config, n) for n in ("num_hidden_layers", "hidden_size", "num_attention_heads")
     )
-    head_size = found.get("head_dim") or hidden // heads
-    windows = _windows(found, family, layers)
-    whole, local = _rotations(found, head_size)
-    scale = float(found.get("query_pre_attn_scalar") or head_size) ** -0.5
+    head_size = config.get("head_dim") or hidden // heads
+    windows = _windows(config, family, layers)
+    whole, local = _rotations(config, head_size)
+    scale = float(config.get("query_pre_attn_scalar") or head_size) ** -0.5
     return ModelConfig(
         family,
         layers,
         hidden,
         heads,
-        int(found.get("num_key_value_heads") or heads),
+        int(config.get("num_key_value_heads") or heads),
         head_size,
-        _size(found, "intermediate_size"),
-        _size(found, "vocab_size"),
-        float(found.get("rms_norm_eps", 1e-6)),
-        int(found.get("max_position_embeddings", 2048)),
+        _size(config, "intermediate_size"),
+        _size(config, "vocab_size"),
+        float(config.get("rms_norm_eps", 1e-6)),
+        int(config.get("max_position_embeddings", 2048)),
         scale,
         windows,
         tuple(local if w else whole for w in windows),
         gate="gelu_gate" if gemma else "silu_gate",
         head_norms=family in ("qwen3", "qwen3_moe", "gemma3", "gemma3_text"),
         post_norms=gemma,
-        norm_offset=1.0 if gemma and not found.get("norms_are_whole") else 0.0,
+        norm_offset=1.0 if gemma and not config.get("norms_are_whole") else 0.0,
         embedding_factor=hidden**0.5 if gemma else 1.0,
-        attention_cap=float(found.get("attn_logit_softcapping") or 0.0) if gemma else 0.0,
-        logit_cap=float(found.get("final_logit_softcapping") or 0.0) if gemma else 0.0,
-        stops=_stops(found.get("eos_token_id")),
-        experts=_experts(found, family, layers) if family in MIXTURES else None,
+        attention_cap=float(config.get("attn_logit_softcapping") or 0.0) if gemma else 0.0,
+        logit_cap=float(config.get("final_logit_softcapping") or 0.0) if gemma else 0.0,
+        stops=_stops(config.get("eos_token_id")),
+        experts=_experts(config, family, layers) if family in MIXTURES else None,
     )
 
 

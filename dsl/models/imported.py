@@ -45,15 +45,15 @@ class Manifest(msgspec.Struct, frozen=True):
     def read(cls, folder: Path) -> Manifest:
         """DSL0778 where it is none, or of another version."""
         try:
-            found = msgspec.convert(read_json(folder / MANIFEST), cls)
+            manifest = msgspec.convert(read_json(folder / MANIFEST), cls)
         except msgspec.ValidationError as problem:
             raise error("DSL0778", f"{folder / MANIFEST}: {problem}") from None
-        if found.format != FORMAT:
-            raise error("DSL0778", f"{folder} is of format {found.format}, not {FORMAT}")
-        if found.plan != plan_fingerprint():
+        if manifest.format != FORMAT:
+            raise error("DSL0778", f"{folder} is of format {manifest.format}, not {FORMAT}")
+        if manifest.plan != plan_fingerprint():
             text = f"{folder} was imported by another version of dslc, whose kernels were others"
             raise error("DSL0778", text, hint="import the model again, into another folder")
-        return found
+        return manifest
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class ImportedParts:
             if stored not in tensors:
                 raise error("DSL0778", f"{tensors.path} has no {stored}")
             arrays.setdefault(part, {})[parameter] = tensors[stored]
-        for part, found in arrays.items():
-            yield Part(part, found, products.get(part))
+        for part, array in arrays.items():
+            yield Part(part, array, products.get(part))
 
 
 def is_import(path: Path) -> bool:

@@ -175,21 +175,21 @@ class _Writer:
     def _there(self, path: Path) -> SafeTensors | None:
         if not path.exists():
             return None
-        found = read_safetensors(path)
-        return found if found.metadata.get(SETTINGS) == self._own else None
+        tensors = read_safetensors(path)
+        return tensors if tensors.metadata.get(SETTINGS) == self._own else None
 
     def _store(
         self, part: Part, arrays: dict[str, Array], names: Mapping[str, dict[str, str]]
     ) -> None:
         """Add a part's arrays: what is packed once for each way of storing it, told by its name."""
         for kernels in self.kernels:
-            made = kernels.packer(part.product, self._dtype) if part.product is not None else None
+            packer = kernels.packer(part.product, self._dtype) if part.product is not None else None
             for parameter, array in part.arrays.items():
                 plain = f"{part.name}/{parameter}"
-                name = plain if made is None else stored_name(part.name, parameter, made)
+                name = plain if packer is None else stored_name(part.name, parameter, packer)
                 if name not in arrays:
-                    packs = made is not None and name != plain
-                    arrays[name] = made.pack(parameter, array) if made and packs else array
+                    packs = packer is not None and name != plain
+                    arrays[name] = packer.pack(parameter, array) if packer and packs else array
                 names[kernels.target][plain] = name
 
 

@@ -91,10 +91,10 @@ class CompiledKernels:
 
     def pack(self, product: Product, dtype: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """The arrays of a product's weights as its kernels take them."""
-        made, packed = self.packer(product, dtype), dict(arrays)
-        for parameter in made.parameters:
+        packer, packed = self.packer(product, dtype), dict(arrays)
+        for parameter in packer.parameters:
             if parameter.may_be_packed:
-                packed[parameter.name] = made.pack(parameter.name, arrays[parameter.name])
+                packed[parameter.name] = packer.pack(parameter.name, arrays[parameter.name])
         return packed
 
 

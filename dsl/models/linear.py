@@ -183,7 +183,7 @@ def _kind(array: Array | None) -> np.dtype[Any] | None:
 
 def _side_by_side(arrays: Sequence[object], axis: int) -> Array | None:
     """None where one of them is missing or of another type."""
-    found = [a for a in arrays if isinstance(a, np.ndarray)]
-    if len(found) < len(arrays) or len({a.dtype for a in found}) > 1:
+    dense = [a for a in arrays if isinstance(a, np.ndarray)]
+    if len(dense) < len(arrays) or len({a.dtype for a in dense}) > 1:
         return None
-    return found[0] if len(found) == 1 else np.concatenate(found, axis=axis)
+    return dense[0] if len(dense) == 1 else np.concatenate(dense, axis=axis)

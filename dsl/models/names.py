@@ -67,20 +67,20 @@ class Weights:
     def layer(self, number: int, part: str, suffix: str = "weight") -> Array | Quantized | None:
         """A part of a layer, such as `q` or `inner_norm`; None where there is none."""
         if self._is_gguf:
-            found = self._find(f"blk.{number}.{_GGUF_LAYER[part]}.{suffix}")
-            if part in ("q", "k") and found is not None and self.config.family == "llama":
-                return _halves_of_heads(found, self.config.head_size)
-            return found
+            weight = self._find(f"blk.{number}.{_GGUF_LAYER[part]}.{suffix}")
+            if part in ("q", "k") and weight is not None and self.config.family == "llama":
+                return _halves_of_heads(weight, self.config.head_size)
+            return weight
         norms = _HF_POST_NORMS if self.config.post_norms else _HF_NORMS
         module = {**_HF_LAYER, **norms}.get(part)
         return self._find(f"model.layers.{number}.{module}.{suffix}") if module else None
 
     def need(self, number: int, part: str) -> Array | Quantized:
         """A part of a layer that must be there: DSL0785 where it is not."""
-        found = self.layer(number, part)
-        if found is None:
+        weight = self.layer(number, part)
+        if weight is None:
             raise error("DSL0785", f"the checkpoint has no {part} of layer {number}")
-        return found
+        return weight
 
     def router(self, number: int) -> Array | Quantized:
         """What scores the experts of a layer, [experts, hidden]. DSL0785 where it is missing."""
@@ -94,17 +94,17 @@ class Weights:
         return self._need(f"{at}.{names[part]}.weight")
 
     def _need(self, name: str) -> Array | Quantized:
-        found = self._find(name)
-        if found is None:
+        weight = self._find(name)
+        if weight is None:
             raise error("DSL0785", f"the checkpoint has no {name}")
-        return found
+        return weight
 
     def need_top(self, part: str) -> Array | Quantized:
         """The embedding, the last norm or the head, which must be there: DSL0785 where it is not."""
-        found = self.top(part)
-        if found is None:
+        weight = self.top(part)
+        if weight is None:
             raise error("DSL0785", f"the checkpoint has no {part}")
-        return found
+        return weight
 
     @property
     def _is_gguf(self) -> bool:

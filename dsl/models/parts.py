@@ -73,9 +73,9 @@ class CheckpointParts:
             del products["gate_up"], products["down"]
             yield from self._experts(number)
         for name, members in products.items():
-            found = [w.need(number, part) for part in members]
+            weights = [w.need(number, part) for part in members]
             biases = [w.layer(number, part, "bias") for part in members]
-            yield from self._products(number, name, members, found, biases)
+            yield from self._products(number, name, members, weights, biases)
         norms = ["input_norm", "inner_norm"]
         norms += ["q_norm", "k_norm"] if c.head_norms else []
         norms += ["post_attention_norm", "post_inner_norm"] if c.post_norms else []
@@ -103,8 +103,8 @@ class CheckpointParts:
         for name, members in {"experts_in": ("gate", "up"), "experts_out": ("down",)}.items():
             listed = []
             for expert in range(experts.count):
-                found = [_dense(w.expert(number, expert, m)) for m in members]
-                whole = np.concatenate(found, axis=0).T
+                matrices = [_dense(w.expert(number, expert, m)) for m in members]
+                whole = np.concatenate(matrices, axis=0).T
                 listed.append(whole.astype(storage_dtype(self.dtype)))
             yield Part(f"{number}.{name}", {"w": np.concatenate(listed, axis=0)})
 

@@ -87,8 +87,8 @@ def _gradients(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
     shape = (*k.shape[:2], -1, group, k.shape[3])
     dk = torch.einsum("bhlm,blhd->bmhd", ds, q).reshape(shape).sum(3)
     dv = torch.einsum("bhlm,blhd->bmhd", p, dy).reshape(shape).sum(3)
-    found = (d.to(t.dtype) for d, t in zip((dq, dk, dv), ctx.saved_tensors, strict=True))
-    return (*found, None, None, None)
+    gradients = (d.to(t.dtype) for d, t in zip((dq, dk, dv), ctx.saved_tensors, strict=True))
+    return (*gradients, None, None, None)
 
 
 attention.register_autograd(_gradients, setup_context=_keep)

@@ -110,10 +110,10 @@ class Linear(torch.nn.Module):
 
     def _described(self) -> Call:
         kernels = CompiledKernels(self.target)
-        made = kernels.packer(self.form, NAMES[self.dtype])
-        packs = any(p.packed for p in made.artifact.signature.params)
+        packer = kernels.packer(self.form, NAMES[self.dtype])
+        packs = any(p.packed for p in packer.artifact.signature.params)
         kept = (
-            {n: int(str(v)) for n, v in made.config.items() if n in ("BN", "BK")} if packs else {}
+            {n: int(str(v)) for n, v in packer.config.items() if n in ("BN", "BK")} if packs else {}
         )
         return Call(
             "models",
@@ -136,8 +136,8 @@ class Linear(torch.nn.Module):
 @torch.library.custom_op("dslc::product", mutates_args=())
 def product(x: Tensor, weights: list[Tensor], what: str, columns: int) -> Tensor:
     """x @ w for weights as a kernel reads them."""
-    made: Tensor = torch.ops.dslc.call([x, *weights], what, x.shape[0], columns)
-    return made
+    y: Tensor = torch.ops.dslc.call([x, *weights], what, x.shape[0], columns)
+    return y
 
 
 @product.register_fake
@@ -180,8 +180,8 @@ def swap_linears(
         owner, _, last = name.rpartition(".")
         parent = model.get_submodule(owner)
         old = getattr(parent, last)
-        made = Linear.of(old.weight, old.bias, quantize=quantize, target=target)
-        setattr(parent, last, made.train(old.training))
+        linear = Linear.of(old.weight, old.bias, quantize=quantize, target=target)
+        setattr(parent, last, linear.train(old.training))
         del old
     return names
 

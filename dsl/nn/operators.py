@@ -46,15 +46,15 @@ class Call:
 
     def __call__(self, tensors: Sequence[Tensor], rows: int, columns: int) -> Tensor:
         """A new tensor [rows, columns] of the first tensor's dtype."""
-        made: Tensor = call(list(tensors), self.text(), rows, columns)
-        return made
+        y: Tensor = call(list(tensors), self.text(), rows, columns)
+        return y
 
 
 @functools.lru_cache(maxsize=4096)
 def _parsed(text: str) -> tuple[Call, library.Library]:
-    found = Call(**json.loads(text))
-    define = tuple(sorted(found.define.items()))
-    return found, _library(found.source, found.target, define)
+    described = Call(**json.loads(text))
+    define = tuple(sorted(described.define.items()))
+    return described, _library(described.source, described.target, define)
 
 
 @functools.cache
@@ -67,15 +67,15 @@ def _library(
 @torch.library.custom_op("dslc::call", mutates_args=())
 def call(tensors: list[Tensor], what: str, rows: int, columns: int) -> Tensor:
     """Run a kernel over tensors; see `Call`."""
-    found, kernels = _parsed(what)
+    described, kernels = _parsed(what)
     y = tensors[0].new_empty((rows, columns))
     if rows == 0:
         return y
-    arguments = dict(zip(found.inputs, (t.contiguous() for t in tensors), strict=True))
-    choices = dict(found.choices)
-    if found.blocks:
-        choices["BM"] = max(b for b in found.blocks if b <= max(rows, min(found.blocks)))
-    kernels[found.kernel](**arguments, **{found.output: y}, **found.dims, **choices)
+    arguments = dict(zip(described.inputs, (t.contiguous() for t in tensors), strict=True))
+    choices = dict(described.choices)
+    if described.blocks:
+        choices["BM"] = max(b for b in described.blocks if b <= max(rows, min(described.blocks)))
+    kernels[described.kernel](**arguments, **{described.output: y}, **described.dims, **choices)
     return y
 
 

@@ -58,9 +58,9 @@ class DslcQuantizer(HfQuantizer):
                 zeros = torch.from_numpy(np.zeros(module.weight.shape, np.float32))
                 zeros = zeros.to(module.weight.dtype)
                 bias = None if module.bias is None else zeros[:, 0]
-                made = Linear.of(zeros, bias, quantize=config.weights, target=config.target)
+                linear = Linear.of(zeros, bias, quantize=config.weights, target=config.target)
                 owner, _, last = name.rpartition(".")
-                setattr(model.get_submodule(owner), last, made)
+                setattr(model.get_submodule(owner), last, linear)
         return model
 
     def _process_model_after_weight_loading(self, model: Any, **kwargs: Any) -> Any:

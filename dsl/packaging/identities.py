@@ -78,11 +78,11 @@ def check_identity(
     except OSError as failure:
         raise _refused(f"{path} cannot be read: {failure.strerror or failure}") from None
     with _refusing(f"{path} does not show that {identity} signed {package.path}"):
-        found = _sigstore("models").Bundle.from_json(content)
+        signed = _sigstore("models").Bundle.from_json(content)
         verify = _sigstore("verify")
         policy = _sigstore("verify.policy").Identity(identity=identity, issuer=issuer)
         message = signed_message(package.digest)
-        verify.Verifier.production(offline=offline).verify_artifact(message, found, policy)
+        verify.Verifier.production(offline=offline).verify_artifact(message, signed, policy)
 
 
 def _sigstore(module: str) -> Any:

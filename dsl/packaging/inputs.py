@@ -60,8 +60,8 @@ class Inputs:
         parts = [PurePosixPath(p).parts for p in paths]
         tails = {"/".join(p[i:]) for p in parts for i in range(len(p)) if p[i] != ".."}
         folders = {"", *self._include, *("/".join(p[:-1]) for p in parts)}
-        found = {os.path.normpath(f"{f or '.'}/{t}") for f in folders for t in tails}
-        return sorted(p for p in found if (self._folder / p).is_file())
+        paths_inside = {os.path.normpath(f"{f or '.'}/{t}") for f in folders for t in tails}
+        return sorted(p for p in paths_inside if (self._folder / p).is_file())
 
     def present(self, paths: Iterable[str]) -> dict[str, str]:
         """The hashes of these sources as they are now; OSError where one is gone."""

@@ -128,11 +128,11 @@ class Ranking:
         climb(configurations, look)
         ranked = sorted((r for r in looked.values() if r), key=lambda r: (r.seconds, r.at))
         tried: dict[int, _Scheduled | None] = {}
-        while (found := self._nearest(ranked, tried, configurations, look)) is not None:
-            if found.is_emitted:
-                storage = storage_of(found.program)
-                return Candidate(found.one.configuration, found.seconds, storage, len(looked))
-            tried[found.one.at] = self._emitted(found)
+        while (nearest := self._nearest(ranked, tried, configurations, look)) is not None:
+            if nearest.is_emitted:
+                storage = storage_of(nearest.program)
+                return Candidate(nearest.one.configuration, nearest.seconds, storage, len(looked))
+            tried[nearest.one.at] = self._emitted(nearest)
         return None
 
     def _nearest(
@@ -144,26 +144,26 @@ class Ranking:
     ) -> _Scheduled | None:
         """The best of those worth scheduling; of shared memory only that of buffers is known."""
         base = [r for r in ranked if self._base and r.configuration == self._base.configuration]
-        found = self._schedule(base, 1, tried)
+        scheduled = self._schedule(base, 1, tried)
         for fed in dict.fromkeys(r.fed for r in ranked):
             worth = _worth([r for r in ranked if r.fed is fed], base)
             least = min((r.seconds for r in worth), default=0.0)
             close = sum(r.seconds <= _CLOSE * least for r in worth)
             most = min(max(_SCHEDULED, close), _MOST)
-            found += self._schedule(worth, most, tried, _least(found))
-        if not found:
+            scheduled += self._schedule(worth, most, tried, _least(scheduled))
+        if not scheduled:
             return None
         best = None
-        while best is not (best := min(found, key=lambda f: f.seconds).one):
+        while best is not (best := min(scheduled, key=lambda f: f.seconds).one):
             # What the kernel would rather have, though its outline is worse.
             near = [look(c) for c in configurations if c.is_beside(best.configuration)]
             beside = [r for r in near if r and (r.at < best.at or r.seconds == best.seconds)]
-            seen = {f.one.at for f in found}
+            seen = {f.one.at for f in scheduled}
             rather = sorted(
                 (r for r in beside if r.at not in seen), key=lambda r: (r.seconds, r.at)
             )
-            found += self._schedule(rather, _BESIDE, tried, _least(found))
-        equal = [f for f in found if f.seconds <= _EQUAL * _least(found)]
+            scheduled += self._schedule(rather, _BESIDE, tried, _least(scheduled))
+        equal = [f for f in scheduled if f.seconds <= _EQUAL * _least(scheduled)]
         return min(equal, key=lambda f: f.one.at)
 
     def _schedule(
@@ -178,18 +178,18 @@ class Ranking:
         The outline of what is fed knows of no waits: what is slower by it than another by prediction is
         left out. Others may be divided into parts, which outlines do not know, and have some leeway.
         """
-        found: list[_Scheduled] = []
+        schedules: list[_Scheduled] = []
         for one in outlined:
-            if len(found) == most:
+            if len(schedules) == most:
                 break
             leeway = _EQUAL if one.fed else _WORSE
-            if one.seconds > leeway * min(least, _least(found)):
+            if one.seconds > leeway * min(least, _least(schedules)):
                 continue
             if one.at not in tried:
                 tried[one.at] = self._predicted(one)
-            if (made := tried[one.at]) is not None:
-                found.append(made)
-        return found
+            if (scheduled := tried[one.at]) is not None:
+                schedules.append(scheduled)
+        return schedules
 
     def _predicted(self, one: _Outlined) -> _Scheduled | None:
         """After the passes; None where one refuses it, or weights are not packed as in the base."""
@@ -217,11 +217,11 @@ class Ranking:
     def _outlined(self, configuration: Configuration, at: int) -> _Outlined | None:
         """None where the kernel refuses the choices."""
         with contextlib.suppress(DiagnosticError):
-            made = self.elaborated(configuration)
-            check_requirements(made.program, self._sizes)
-            if isinstance(made.program, Kernel):
-                by = outline(made.program, self._target, self._sizes)
-                return _Outlined(by.seconds, at, configuration, made, by.fed)
+            elaborated = self.elaborated(configuration)
+            check_requirements(elaborated.program, self._sizes)
+            if isinstance(elaborated.program, Kernel):
+                by = outline(elaborated.program, self._target, self._sizes)
+                return _Outlined(by.seconds, at, configuration, elaborated, by.fed)
         return None
 
 

@@ -78,16 +78,16 @@ class Model:
 
     def tokens(self, text: str) -> list[int]:
         """Word pieces, the longest first (Wu et al., arXiv:1609.08144, section 4.1)."""
-        found = ["[CLS]"]
+        words = ["[CLS]"]
         for word in text.lower().replace(".", " .").split():
             start = 0
             while start < len(word):
                 ends = range(len(word), start, -1)
                 pieces = (("##" if start else "") + word[start:end] for end in ends)
                 piece = next((p for p in pieces if p in self._ids), "[UNK]")
-                found.append(piece)
+                words.append(piece)
                 start = len(word) if piece == "[UNK]" else start + len(piece.removeprefix("##"))
-        return [self._ids[piece] for piece in [*found, "[SEP]"]]
+        return [self._ids[piece] for piece in [*words, "[SEP]"]]
 
     def _linear(self, name: str) -> tuple[Array, Array]:
         return self._tensors[f"{name}.weight"].T, self._tensors[f"{name}.bias"]

@@ -57,9 +57,9 @@ class Memory:
         fitting = [a for a in free if size <= a.content.size <= _MOST_WASTE * size + PAGE]
         if not fitting:
             return self.map(size, protection)
-        found = min(fitting, key=lambda a: a.content.size)
-        free.remove(found)
-        return found
+        area = min(fitting, key=lambda a: a.content.size)
+        free.remove(area)
+        return area
 
     def give_back(self, area: Area) -> None:
         """Keep it for another array."""

@@ -86,8 +86,8 @@ class Loaded:
             status = 0
             for begin, end in slices:
                 arguments = (frame.table, begin, end, frame.scratch)
-                found = self._guest.call(function, arguments, timeout) & 0xFFFFFFFF
-                status = status or found
+                code = self._guest.call(function, arguments, timeout) & 0xFFFFFFFF
+                status = status or code
             frame.finish(names)
         except Fault as fault:
             raise EmulationError(self._explained(fault, frame, names)) from None

@@ -28,14 +28,14 @@ class Uses:
 
 def ancestors(calls: Sequence[Uses]) -> list[frozenset[int]]:
     """For each call the numbers of those that it waits for, however indirectly."""
-    found: list[frozenset[int]] = []
+    closures: list[frozenset[int]] = []
     for call in calls:
         before: set[int] = set()
-        for i, other in enumerate(calls[: len(found)]):
+        for i, other in enumerate(calls[: len(closures)]):
             if call.writes & other.touched or call.touched & other.writes:
-                before |= {i, *found[i]}
-        found.append(frozenset(before))
-    return found
+                before |= {i, *closures[i]}
+        closures.append(frozenset(before))
+    return closures
 
 
 def direct(ancestry: Sequence[frozenset[int]]) -> list[tuple[int, ...]]:

@@ -49,10 +49,10 @@ def native_call(
     )
 
     def remembered(*given: Number) -> object:
-        made = anew(*given)
-        if not isinstance(made, Frame):
-            return made
-        return made, ctypes.addressof(made.config), ctypes.addressof(made.parameters)
+        frame = anew(*given)
+        if not isinstance(frame, Frame):
+            return frame
+        return frame, ctypes.addressof(frame.config), ctypes.addressof(frame.parameters)
 
     launch = ctypes.cast(direct.launch, ctypes.c_void_p).value
     call: Callable[[Sequence[object], object], bool] = module.Short(

@@ -63,11 +63,11 @@ class HipDevice(CudaDevice):
 
     def binary_for(self, artifact: Artifact) -> bytes:
         """The code object that this GPU runs; DSL0841 where it runs none of the artifact's."""
-        found = {n: c for n, c in artifact.files.items() if n.endswith(_BINARY)}
-        for image in found.values():
+        images = {n: c for n, c in artifact.files.items() if n.endswith(_BINARY)}
+        for image in images.values():
             if self.runs(image):
                 return image
-        raise self._without(artifact, sorted(n.removesuffix(_BINARY) for n in found))
+        raise self._without(artifact, sorted(n.removesuffix(_BINARY) for n in images))
 
     def runs(self, image: bytes) -> bool:
         """Whether this GPU runs a code object; DSL0842 where the driver fails otherwise."""

@@ -49,8 +49,8 @@ _MACHINE_FLAGS, _KERNEL_FLAGS = ("-O2",), ("-O2",)
 def compiler() -> tuple[str, ...] | None:
     """The host's C compiler: $CC, cc, gcc, clang, or the one in ziglang; None where there is none."""
     for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        if name and (found := shutil.which(name)):
-            return (found,)
+        if name and (path := shutil.which(name)):
+            return (path,)
     if importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "cc")
     return None
@@ -121,8 +121,8 @@ def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
                     files[function].unlink(missing_ok=True)  # its library is gone
                     files[function].symlink_to(library_of.name)
         for function, library in libraries.items():
-            found = getattr(_opened(library), names[function])
-            address = ctypes.cast(found, ctypes.c_void_p).value
+            symbol = getattr(_opened(library), names[function])
+            address = ctypes.cast(symbol, ctypes.c_void_p).value
             assert address is not None
             _ADDRESSES[chip, function] = address
     return {f: _ADDRESSES[chip, f] for f in functions}

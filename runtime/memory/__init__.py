@@ -30,5 +30,5 @@ def memory_of(target: str) -> Memory:
     DSL0840 where a GPU is wanted and there is none.
     """
     module, name = MEMORIES.get(target.partition(":")[0], _HOST)
-    found: Memory = getattr(importlib.import_module(module), name)()
-    return found
+    memory: Memory = getattr(importlib.import_module(module), name)()
+    return memory

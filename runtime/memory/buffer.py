@@ -88,9 +88,9 @@ class Memory(ABC):
 
     def put(self, array: Array, dtype: str) -> Buffer:
         """A new buffer with a copy of an array's elements."""
-        made = self.empty(tuple(array.shape), dtype)
-        made.write(array)
-        return made
+        buffer = self.empty(tuple(array.shape), dtype)
+        buffer.write(array)
+        return buffer
 
     def hold(self, array: Array, dtype: str) -> Buffer:
         """A buffer with an array's elements that nobody writes: the array itself where that serves.

@@ -51,7 +51,7 @@ def _fits(p: Param, array: Array) -> bool:
         return True
     if p.strides is None:
         return bool(array.flags.c_contiguous)
-    found = element_strides(array)
-    return found is not None and not any(
-        s < 0 and n > 1 for s, n in zip(found, array.shape, strict=True)
+    strides = element_strides(array)
+    return strides is not None and not any(
+        s < 0 and n > 1 for s, n in zip(strides, array.shape, strict=True)
     )

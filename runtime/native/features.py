@@ -37,9 +37,9 @@ def host_features() -> frozenset[str]:
     if machine == "x86_64" and sys.platform == "darwin":
         return x86_features_of_macos(" ".join(map(_sysctl_text, _SYSCTL)).split())
     if machine == "x86_64" and sys.platform.startswith("linux"):
-        found = x86_features_of_linux(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-        tiles = frozenset(name for name in found if name.startswith("amx"))
-        return found - tiles if tiles and not _tiles_permitted() else found
+        features = x86_features_of_linux(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+        tiles = frozenset(name for name in features if name.startswith("amx"))
+        return features - tiles if tiles and not _tiles_permitted() else features
     if machine != "aarch64":
         return frozenset()
     libc = _libc()

@@ -85,12 +85,12 @@ def short_call(
         raise steps[number][0].broken(result)
 
     try:
-        made: Call = module.Short(
+        call: Call = module.Short(
             tuple(arguments), described, words.memory, tuple(words.zeroed), failed
         )
     except ValueError:  # more arguments, steps or axes than it has room for
         return None
-    return made
+    return call
 
 
 class _Words:

@@ -7,12 +7,12 @@ import ast
 
 def nodes(tree: ast.AST) -> list[ast.AST]:
     """As `ast.walk`, but for the contexts of names, in a third of the time."""
-    found = [tree]
-    for node in found:  # which grows
+    every = [tree]
+    for node in every:  # which grows
         for name in node._fields:
             value = getattr(node, name, None)
             if type(value) is list:
-                found += [x for x in value if isinstance(x, ast.AST)]
+                every += [x for x in value if isinstance(x, ast.AST)]
             elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-                found.append(value)
-    return found
+                every.append(value)
+    return every

@@ -134,11 +134,13 @@ class PackagedKernel:
         stored, data = self._packed(param), import_array(packed, param=param)
         config, dims = choices(self.description, dims_and_tunes)
         loaded = self._choose(config, dims, {})
-        found = next(p for p in loaded.signature.params if p.name == stored.name)
-        if found.packed is None:
+        parameter = next(p for p in loaded.signature.params if p.name == stored.name)
+        if parameter.packed is None:
             return data
         values = {**loaded.signature.fixed, **dims}
-        return packing.unpack(data, found.packed, [evaluate(t, values) for t in found.dims or ()])
+        return packing.unpack(
+            data, parameter.packed, [evaluate(t, values) for t in parameter.dims or ()]
+        )
 
     def _packed(self, param: str) -> IndexedParameter:
         for p in self.description.parameters:

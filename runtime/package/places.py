@@ -45,8 +45,8 @@ def present_places(folder: PackageFolder, *, native: bool) -> list[Place]:
     families = _families(folder)
     places: list[Place] = []
     for family, present in PRESENT.items():
-        if family in families and (found := present(folder, native)) is not None:
-            places.append(found)
+        if family in families and (place := present(folder, native)) is not None:
+            places.append(place)
     return places
 
 

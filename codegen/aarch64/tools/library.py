@@ -20,8 +20,8 @@ def with_library(artifact: Artifact, *, macos: bool = False) -> Artifact:
     A program's kernels go into one. Two that are made of one kernel have one symbol: those but the
     first get their number behind it. DSL0951 without a toolchain, DSL0952 for a refused text.
     """
-    made = artifact if artifact.kind == "kernel" else with_own_symbols(artifact, SOURCE)
-    return _with(made, macos)
+    whole = artifact if artifact.kind == "kernel" else with_own_symbols(artifact, SOURCE)
+    return _with(whole, macos)
 
 
 def join(artifacts: Sequence[Artifact], *, macos: bool = False) -> Artifact:

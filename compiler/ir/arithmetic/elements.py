@@ -201,8 +201,8 @@ def _fma_double(x: Array, y: Array, z: Array) -> Any:
     if np.any(great):
         down = np.where(great, _DOWN, 1.0)
         x_down, y_down = np.where(great_x, x * _DOWN, x), np.where(great_y, y * _DOWN, y)
-        found = _fma_double(x_down, y_down, z * down) / down
-        return np.where(np.isfinite(found), found, x * y + z)
+        scaled = _fma_double(x_down, y_down, z * down) / down
+        return np.where(np.isfinite(scaled), scaled, x * y + z)
     high = np.asarray(x * y)
     (xh, xl), (yh, yl) = _split(x), _split(y)
     low = ((xh * yh - high) + xh * yl + xl * yh) + xl * yl

@@ -93,9 +93,9 @@ class Cursor:
 
     def fail(self, expected: str) -> DiagnosticError:
         """The error of a text that goes on otherwise than expected."""
-        found = {"line": "the line ends", "end": "the text ends"}.get(self.token.kind)
-        found = found or f"there is {self.token.text!r}"
-        return error("DSL0401", f"expected {expected}, but {found}", self.loc())
+        there = {"line": "the line ends", "end": "the text ends"}.get(self.token.kind)
+        there = there or f"there is {self.token.text!r}"
+        return error("DSL0401", f"expected {expected}, but {there}", self.loc())
 
     def unknown(self, what: str, token: Token, known: Iterable[str]) -> DiagnosticError:
         """The error of a name that nothing has."""

@@ -121,8 +121,8 @@ class ProducerRings:
                 full = group.full.at(fill)
                 load = ring.ahead.load
                 if not read:
-                    made, sources = self._sources((*own, *ring.ahead.needs), [load], scalars)
-                    body += made
+                    computed, sources = self._sources((*own, *ring.ahead.needs), [load], scalars)
+                    body += computed
                 source = sources[load]
                 tile, shared = ring.region(fill), self._is_shared(ring)
                 if self.cluster is not None and shared:
@@ -141,25 +141,25 @@ class ProducerRings:
         """The regions that loads read, and before them the scalars of which these are made."""
         places = [e for load in loads for e in load.region.subscripts]
         needs, uses = clone_body(own, self.taken, scalars=scalars, outputs=places)
-        found = (simplify(u) for u in uses if not isinstance(u, Value))
+        numbers = (simplify(u) for u in uses if not isinstance(u, Value))
         sources: dict[ins.Load, Region] = {}
         for load in loads:
             sources[load] = load.region.with_subscripts(
-                [next(found) for _ in load.region.subscripts]
+                [next(numbers) for _ in load.region.subscripts]
             )
         return list(needs), sources
 
     def early_ids(self, copies: ins.For) -> Body:
         """The loop that copies, with the scalars that it reads from memory an iteration ahead."""
-        found: list[Ahead] = []
+        ahead: list[Ahead] = []
         needs: list[Stmt] = []
         for stmt in copies.body:
             if isinstance(stmt, ins.AwaitPhase):
                 break
             if isinstance(stmt, ins.Load):
-                found.append(Ahead(stmt, tuple(needs), 0))
+                ahead.append(Ahead(stmt, tuple(needs), 0))
             needs.append(stmt)
-        return loaded_early(copies, found, self.taken)
+        return loaded_early(copies, ahead, self.taken)
 
     # The others
 
@@ -219,7 +219,7 @@ class ProducerRings:
     def _groups(self, loads: Sequence[Placed]) -> tuple[Group, ...]:
         """The loads by how many waits an iteration has had when it reads them."""
         waits = [i for i, s in enumerate(self.body) if isinstance(s, ins.WaitDots)]
-        found: dict[int, list[tuple[Ring, int, int | None]]] = {}
+        by_key: dict[int, list[tuple[Ring, int, int | None]]] = {}
         for ahead, placed in loads:
             places = [self._read(load) for load in ahead.loads]
             first, last = min(at for at, _ in places), max(at for _, at in places)
@@ -227,11 +227,11 @@ class ProducerRings:
             if self.async_dots:
                 freed = None  # the wait in the loop is for the iteration before
             key = sum(w < first for w in waits)
-            found.setdefault(key, []).append(
+            by_key.setdefault(key, []).append(
                 (Ring.of(ahead, placed, self.stages, bulk=True), first, freed)
             )
         groups: list[Group] = []
-        for members in found.values():
+        for members in by_key.values():
             ends = [freed for _, _, freed in members]
             rings = tuple(ring for ring, _, _ in members)
             number = "" if not groups else f"_{len(groups)}"
@@ -293,20 +293,20 @@ def _sunk(body: Body, loads: Iterable[ins.Load]) -> Body:
 
     Over a product that is waited for they would take registers for nothing.
     """
-    found = list(body)
+    sunk = list(body)
     for load in loads:
-        at = found.index(load)
+        at = sunk.index(load)
         reads = (
             i
-            for i, s in enumerate(found)
+            for i, s in enumerate(sunk)
             if load.out in {v for t in walk((s,)) for v in operands(t)}
         )
         first = next(reads, at)
-        waits = [i for i in range(at, first) if _ends_products(found[i])]
+        waits = [i for i in range(at, first) if _ends_products(sunk[i])]
         if waits:
-            found.insert(waits[-1] + 1, load)
-            del found[at]
-    return tuple(found)
+            sunk.insert(waits[-1] + 1, load)
+            del sunk[at]
+    return tuple(sunk)
 
 
 def _ends_products(stmt: Stmt) -> bool:

@@ -142,16 +142,16 @@ def _combine(c: Context, f: Argument, like: State, is_list: bool) -> Combine:
 
     def call(a: State, b: State) -> State:
         before, behind = (a, b) if is_list else (a[0], b[0])
-        made = apply(c, target, (before, behind), f)
-        items = made if isinstance(made, tuple) else (made,)
-        if len(items) != len(like) or isinstance(made, tuple) != is_list:
-            _misfit(made, like, is_list, f.loc)
+        combined = apply(c, target, (before, behind), f)
+        items = combined if isinstance(combined, tuple) else (combined,)
+        if len(items) != len(like) or isinstance(combined, tuple) != is_list:
+            _misfit(combined, like, is_list, f.loc)
         out = []
         for item, x in zip(items, a, strict=True):
             if not isinstance(item, Value) or item.type.shape != x.type.shape:
-                _misfit(made, a, is_list, f.loc)
+                _misfit(combined, a, is_list, f.loc)
             if item.type.dtype != x.type.dtype:
-                _misfit(made, a, is_list, f.loc)
+                _misfit(combined, a, is_list, f.loc)
             out.append(item)
         return tuple(out)
 

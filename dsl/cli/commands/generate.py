@@ -91,7 +91,7 @@ def command(
     tokenizer = None if prompt is None else tokenizer_of(model)
     start = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
     with shown_progress("loading") as progress:
-        made = open_model(
+        opened = open_model(
             model,
             target,
             dtype=dtype or "",
@@ -103,11 +103,11 @@ def command(
     begin = time.perf_counter()
     try:
         if tokenizer is None:
-            _print_ids(made, start, count, sampling)
+            _print_ids(opened, start, count, sampling)
         else:
-            _print_text(made, tokenizer, start, count, sampling)
+            _print_text(opened, tokenizer, start, count, sampling)
     finally:
-        _report(made, time.perf_counter() - begin)
+        _report(opened, time.perf_counter() - begin)
 
 
 def _numbers(text: str) -> list[int]:

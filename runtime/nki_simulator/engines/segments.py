@@ -141,7 +141,7 @@ def topk(core: Core, val_dst: Any, idx_dst: Any, src: Any, n: int) -> None:
             for tile, values in ((best, x[padded]), (where, padded)):
                 held = tile.values()[rows].reshape(_GROUP, -1)
                 held[:, :slots] = values.reshape(slots, _GROUP).T.astype(held.dtype)
-        for made in (best, where):
-            view: Any = made
+        for register in (best, where):
+            view: Any = register
             view[:, :slots].mark()
     core.run("Pool", max(MIN_CYCLES, 4 * n + k), (source,), (best, where))

@@ -1,4 +1,4 @@
-"""How the pictures look, with matplotlib (of the extra `docs`)."""
+"""How the pictures look, with matplotlib (of the extra `pictures`)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     python tests/benchmarks/documents/run.py --keep decode bench-gpu.json [MORE.json]
 
 The second takes over what `tests/benchmarks/gpu/run.py` measured as docs/performance/data/decode.json.
-Pictures need matplotlib: `pip install 'dslc[docs]'`.
+Pictures need matplotlib: `pip install 'dslc[pictures]'`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
     try:
         from documents.drawing import draw
     except ModuleNotFoundError as missing:
-        sys.exit(f"the tables are made; pictures need {missing.name}: pip install 'dslc[docs]'")
+        sys.exit(f"the tables are made; pictures need {missing.name}: pip install 'dslc[pictures]'")
     for name, shown in PICTURES.items():
         draw(name, shown(), DOCS / "pictures" / f"performance_{name}.svg")
 
