@@ -16,7 +16,7 @@ from dslc.codegen.nki.arithmetic.scalars import text
 from dslc.codegen.nki.control import emit_control
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
-from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks
+from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks, updates
 from dslc.codegen.nki.movement.engine_sharing import Shares
 from dslc.codegen.nki.movement.joining import homes
 from dslc.codegen.nki.movement.strides import row_major
@@ -39,7 +39,7 @@ from dslc.compiler.targets.nki import engines_of
 EMITTERS = table(
     elementwise.EMITTERS, fused.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
     shaping.EMITTERS, accesses.EMITTERS, emit_products.EMITTERS, emit_control.EMITTERS, packed.EMITTERS,
-    gathers.EMITTERS,
+    gathers.EMITTERS, updates.EMITTERS,
 )  # fmt: skip
 
 # What a file names at its top.

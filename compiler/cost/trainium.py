@@ -237,7 +237,7 @@ def _of(engines: Engines, site: Site) -> tuple[float, float, float, float, float
             return _product(engines, a, out, adds=acc is not None)
         case ins.Load(out=out, region=region):
             return _transfer(engines, out, region)
-        case ins.Store(x=x, region=region) | ins.AtomicAdd(x=x, region=region):
+        case ins.Store(x=x, region=region) | ins.AtomicRmw(x=x, region=region):
             return _transfer(engines, x, region)
         case ins.ConvertLayout(out=out):
             blocks = prod(-(-n // PARTITIONS) for n in out.type.shape)

@@ -15,7 +15,7 @@ from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import decode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
-from dslc.compiler.interpreter.windows import compile_indexed, compile_masked
+from dslc.compiler.interpreter.windows import compile_access
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
@@ -120,14 +120,9 @@ def recorded(scope: Scope, i: ins.Instruction, step: Step) -> Step:
     """The step of an instruction, which is kept where its turn is recorded."""
     memory: Memory | None = None
     windows = None
-    if isinstance(i, ins.Store | ins.AtomicAdd | ins.Scatter):
+    if isinstance(i, ins.Store | ins.AtomicRmw | ins.Scatter):
         memory = i.region.memory
-        site = Site(0, "the write", i.loc)
-        windows = (
-            compile_indexed(scope, i.region, i.ids, i.axis, site)
-            if isinstance(i, ins.Scatter)
-            else compile_masked(scope, i.region, getattr(i, "where", None), site)
-        )
+        windows = compile_access(scope, i, Site(0, "the write", i.loc))
     out = getattr(i, "out", None)
 
     def kept(f: Frame) -> None:

@@ -99,8 +99,8 @@ class Program:
                 onchip.gather(e, stmt)
             case ins.Scatter() if stmt.region.memory.role is Role.BUFFER:
                 onchip.scatter(e, stmt)
-            case ins.AtomicAdd() if stmt.region.memory.role is Role.BUFFER:
-                onchip.atomic_add(e, stmt)
+            case ins.AtomicRmw() if stmt.region.memory.role is Role.BUFFER:
+                onchip.atomic_rmw(e, stmt)
             case ins.Reduce():
                 reductions.reduce(e, stmt)
             case ins.Scan():

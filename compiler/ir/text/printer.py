@@ -274,7 +274,8 @@ class _KernelPrinter(ExpressionPrinter):
             else:
                 text = self._argument(f.part, value)
                 flag = f.name if value is True else f"{f.name}={text}"
-                positional = not f.optional and (f.part is not Part.ATTRIBUTE or f.name == "text")
+                required = not f.optional and (f.part is not Part.ATTRIBUTE or f.name == "text")
+                positional = required or f.part is Part.VALUES
                 arguments += [text if positional else flag] if text else []
         if isinstance(stmt, ins.Let):
             return f"let {self.scalar(stmt.var)} = {arguments[1]}{self.at(stmt.loc)}"
