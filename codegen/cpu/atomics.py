@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.regions import region_at
@@ -56,4 +56,4 @@ def atomic_rmw(e: Emission, i: ins.AtomicRmw) -> None:
         e.settle(i.out, result)
 
 
-STATEMENTS = {ins.AtomicRmw: atomic_rmw}
+STATEMENTS: dict[type, Any] = {ins.AtomicRmw: atomic_rmw}

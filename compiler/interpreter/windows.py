@@ -80,7 +80,7 @@ class Window:
         index = self.index
         if self.inner is None:
             index = tuple(np.broadcast_to(i, self.shape).reshape(-1) for i in index)
-        flat = np.ravel_multi_index(index, extents)
+        flat = np.asarray(np.ravel_multi_index(index, extents))
         order = np.argsort(flat, kind="stable")
         first = np.searchsorted(flat[order], flat[order])
         turn = np.empty_like(order)

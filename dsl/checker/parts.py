@@ -26,8 +26,10 @@ def part(c: Context, x: Value, node: tree.Subscript, evaluate: Evaluate) -> Item
     """Of a tile a constant slice, by NumPy's rules, or the elements that tiles of integers choose."""
     items: list[Subscript] = []
     for item in expand(node.items, x.type.rank, node.loc):
-        plain = is_new_axis(item) or isinstance(item, tree.Slice)
-        items.append(item if plain else (evaluate(item), item.loc))
+        if isinstance(item, tree.Slice) or is_new_axis(item):
+            items.append(item)
+        else:
+            items.append((evaluate(item), item.loc))
     if not any(is_tile(i) for i in items):
         return _extract(c, x, items, evaluate, node.loc)
     # Slices first, of the axes along which nothing chooses; then the rest is on the chip.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.chunks.conversions import number, rounded
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
@@ -91,13 +91,13 @@ def _combined(e: Emission, i: ins.AtomicRmw, old: Reg, x: Lanes, bits: Reg, form
         return _bits(e, rounded(e, _one(result, there.format), dtype), form)
     if i.op == "add":
         return s.x(f"add {{0:{name}}}, {{1:{name}}}, {{2:{name}}}", old, bits)
-    here, there = bits, old
+    new, seen = bits, old
     if dtype.is_signed and form.bits < 32:  # bits are loaded without their sign
         extend = {8: "sxtb", 16: "sxth"}[form.bits]
-        here, there = (s.x(f"{extend} {{0:w}}, {{1:w}}", r) for r in (bits, old))
+        new, seen = (s.x(f"{extend} {{0:w}}, {{1:w}}", r) for r in (bits, old))
     taken = {"max": "gt", "min": "lt"} if dtype.is_signed else {"max": "hi", "min": "lo"}
     chosen = f"csel {{0:{name}}}, {{1:{name}}}, {{2:{name}}}, {taken[i.op]}"
-    return s.x(f"cmp {{1:{name}}}, {{2:{name}}}\n\t{chosen}", there, here)
+    return s.x(f"cmp {{1:{name}}}, {{2:{name}}}\n\t{chosen}", seen, new)
 
 
 def _one(reg: Reg, form: Format) -> Lanes:
@@ -115,4 +115,4 @@ def _from_general(e: Emission, bits: Reg, form: Format) -> Lanes:
     return _one(e.s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", bits), form)
 
 
-STATEMENTS = {ins.AtomicRmw: atomic_rmw}
+STATEMENTS: dict[type, Any] = {ins.AtomicRmw: atomic_rmw}

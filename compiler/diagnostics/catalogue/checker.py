@@ -207,7 +207,11 @@ print takes a text first and then scalars and tiles; assert takes a scalar condi
         "misuse of a program",
         """\
 A program holds buffers, scalars and calls of kernels, in order; a kernel is called only in a program.
-What a call reads must have been given or written by an earlier call.""",
+What a call reads must have been given or written by an earlier call. Loops are written out and branches
+decided when the program is compiled: by numbers, lists, constants and optional parameters.
+
+Wrong:   if n > 3: scale(x, y)
+Right:   if bias is not None: scale(x, y)""",
     ),
     "DSL0229": (
         "recursion, or nesting that is too deep",
