@@ -73,6 +73,7 @@ _KNOWN = (
     ins.For,
 )  # fmt: skip
 _TURNS = 8  # that are looked at
+_STATEMENTS = 400  # of all of them: fewer long turns
 _WORTH = 0.98  # of the time: what two stages have to save
 
 
@@ -103,7 +104,7 @@ class OverlapTurns:
         own = tuple(s for s in kernel.body if s not in same)
         made_by = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
         shares = Shares.of_turn(own, made_by, engines_of(self.target))
-        looked_at = min(_TURNS, len(turns))
+        looked_at = min(_TURNS, len(turns), max(3, _STATEMENTS // len(own)))
         apart = in_order(shares, own, looked_at)
         times: list[tuple[float, int]] = []
         for cut in _cuts(kernel.body):
