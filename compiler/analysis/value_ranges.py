@@ -112,7 +112,7 @@ class ValueRanges:
                     self._walk(stmt.body)
                 case ins.Store(region=region, x=x) | ins.Scatter(region=region, x=x):
                     self._put(region.memory, self._of(x))
-                case ins.AtomicAdd(region=region) | ins.CopyAsync(dst=region):
+                case ins.AtomicRmw(region=region) | ins.CopyAsync(dst=region):
                     self._put(region.memory, whole(region.memory.dtype))
                 case _:
                     pass

@@ -122,7 +122,7 @@ def _answer(question: Question) -> Answer:
 
 def _origin(document: Document, workspace: Any, question: Question) -> TemplateOrigin:
     from dslc.compilation.building import build_options
-    from dslc.compilation.templates import origins
+    from dslc.compilation.origins import origins
     from dslc.compiler.diagnostics import Loc
     from dslc.frontend import tree
 
