@@ -60,6 +60,22 @@ def unmarked(text: str) -> list[tuple[str, Place | None]]:
     return lines
 
 
+def directed(text: str) -> str:
+    """A marked text of C that says by `#line` for which line of the source each of its lines is.
+
+    What has no mark, such as the end of a block, is for the line of what stands above it.
+    """
+    lines: list[str] = []
+    here: Place | None = None
+    for line, place in unmarked(text):
+        here = place or here
+        if here is not None:
+            file = here[0].replace("\\", "/").replace('"', "'")
+            lines.append(f'#line {here[1]} "{file}"')
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
 def unmarked_assembly(text: str) -> list[tuple[str, Place | None]]:
     """The same of assembly, whose `.file` and `.loc` say of all that follows for which lines it is."""
     files: dict[str, str] = {}

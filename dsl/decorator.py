@@ -74,7 +74,7 @@ class DecoratedKernel(Kernel):
 
     def _origin_for_target(self) -> Origin:
         from dslc.compilation.building import build_options
-        from dslc.compilation.templates import origins
+        from dslc.compilation.origins import origins
         from dslc.environment import default_target
 
         target = self._target or default_target()

@@ -103,6 +103,8 @@ def compile(  # noqa: A001 - the module's own
     autotune: bool = False,
     line_info: bool = False,
     fmad: bool = False,
+    source_lines: bool = False,
+    trap_waits: bool = False,
 ) -> Library:
     """Check a `.tile` file, or source given as text, and give its kernels.
 
@@ -115,13 +117,15 @@ def compile(  # noqa: A001 - the module's own
     `dump_dir` gets one file a pass, and `observers` are called with every stage
     (`dslc.compiler.passes.pass_manager`); with any of these the passes run whatever the cache holds. On
     GPUs, `line_info` lets profilers show the emitted lines, and `fmad` lets the compiler contract
-    products and sums, which changes results in the last place. With `autotune` the first call of sizes
+    products and sums, which changes results in the last place. On NVIDIA's, `source_lines` lets
+    profilers show the lines of the source, and `trap_waits` has a kernel print the barrier at which it
+    waits for ever, and stop. With `autotune` the first call of sizes
     that were never tuned finds the fastest choices (docs/tuning.md).
 
     Raises DiagnosticError with all that is wrong in the source.
     """
     from dslc.compilation.building import build_options
-    from dslc.compilation.templates import origins
+    from dslc.compilation.origins import origins
     from dslc.frontend import parse_tile, read_source
     from dslc.machines.machine import CodeOptions
 
@@ -133,7 +137,9 @@ def compile(  # noqa: A001 - the module's own
         text, file = read_source(path), os.fspath(source)
         folder = path.parent
     watching = [*observers, *_watchers(tuple(print_after), dump_dir)]
-    options = build_options(target, define, cache, watching, CodeOptions(line_info, fmad))
+    options = build_options(
+        target, define, cache, watching, CodeOptions(line_info, fmad, source_lines, trap_waits)
+    )
     texts = {file: text} if folder is None else {}
     try:
         module = parse_tile(text, file)

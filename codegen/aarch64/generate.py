@@ -13,7 +13,7 @@ from dslc.codegen.aarch64.machine_code.blocks import Effect, File, Inst, Reg, fl
 from dslc.codegen.aarch64.machine_code.scheduling import scheduled
 from dslc.codegen.aarch64.machine_code.stream import GLOBAL, INPUTS
 from dslc.codegen.aarch64.machine_code.text import function_text
-from dslc.codegen.aarch64.memory import accesses
+from dslc.codegen.aarch64.memory import accesses, atomics
 from dslc.codegen.aarch64.memory.copies import in_place
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.products import emit_products
@@ -38,6 +38,7 @@ STATEMENTS: dict[type, Any] = {
     **reductions.STATEMENTS,
     **control.STATEMENTS,
     **indirect.STATEMENTS,
+    **atomics.STATEMENTS,
     **emit_products.STATEMENTS,
 }
 FEATURES = {

@@ -9,20 +9,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks import floats
-from dslc.codegen.aarch64.chunks.conversions import for_memory, number, rounded
-from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
+from dslc.codegen.aarch64.chunks.conversions import for_memory
+from dslc.codegen.aarch64.chunks.formats import stored
 from dslc.codegen.aarch64.chunks.scalars import condition_of
-from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
-from dslc.codegen.aarch64.memory.accesses import check as in_bounds
+from dslc.codegen.aarch64.machine_code.blocks import Inst
 from dslc.codegen.aarch64.memory.chunk_stores import store_chunk
 from dslc.codegen.aarch64.memory.nests import nest
-from dslc.codegen.aarch64.memory.transfer import places, store_lanes, to_general
+from dslc.codegen.aarch64.memory.transfer import store_lanes, to_general
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.chunks import bounds
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.nests import lanes_for
-from dslc.codegen.chunks.regions import region_at, unproved
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
@@ -186,92 +184,12 @@ def alloc(e: Emission, i: ins.Alloc) -> None:
     e.memories[memory] = e.array(stored(memory.dtype), tuple(shape), ("buffer", memory))
 
 
-def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
-    """Element by element, by exclusive loads and stores."""
-    dtype = i.x.type.dtype
-    form = e.memories[i.region.memory].form
-    if dtype.bits < 8:
-        raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an i32 tensor")
-    result = None if i.out is None else scratch_for(e, i.out)
-
-    def element(at: At) -> None:
-        lanes = e.pull(i.x, at)
-        where = region_at(i.region, at)
-        unsure = unproved(i.region, where, e.inside)
-        end = e.s.label("added")
-        if result is not None:
-            zero = e.s.splat(0, 8)
-            store_lanes(e, result, at, _one(zero, form))
-        if unsure:
-            e.s.branch("cbz {0}, @", end, in_bounds(e, i.region, where, unsure))
-        with e.branch():
-            _add_exclusively(e, i, where, lanes, form, result, at)
-        e.s.put(end)
-
-    nest(e, i.x.type.shape, 1, element, unroll=in_registers(e, i.x))
-    if i.out is not None and result is not None:
-        e.settle(i.out, result)
-    e.forget()
-
-
-def _one(reg: Reg, form: Format) -> Lanes:
-    return Lanes((reg,), form, 1)
-
-
-def _add_exclusively(
-    e: Emission, i: ins.AtomicAdd, where: At, x: Lanes, form: Format, result: Array | None, at: At
-) -> None:
-    s = e.s
-    array = e.memories[i.region.memory]
-    address = e.pointer(array, places(array, where)[0])
-    again = s.label("again")
-    size, name = {8: "b", 16: "h"}.get(form.bits, ""), "x" if form.bits == 64 else "w"
-    s.put(again)
-    old = s.general()
-    s.load(f"ldaxr{size} {{0:{name}}}, [{{1}}]", address, alias=array.alias, out=old)
-    new = _sum(e, old, x, form, i.x.type.dtype)
-    failed = s.general()
-    # The status register must differ from the others: the branch keeps them.
-    s.put(
-        Inst(
-            f"stlxr{size} {{0:w}}, {{1:{name}}}, [{{2}}]",
-            (failed, new, address),
-            1,
-            effect=Effect.STORE,
-            alias=array.alias,
-        )
-    )
-    s.branch("cbnz {0:w}, @", again, failed, new, address)
-    if result is not None:
-        store_lanes(e, result, at, _from_general(e, old, form))
-
-
-def _from_general(e: Emission, bits: Reg, form: Format) -> Lanes:
-    lane, name = ("d", "x") if form.bits == 64 else ("s", "w")
-    return _one(e.s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", bits), form)
-
-
-def _sum(e: Emission, old: Reg, x: Lanes, form: Format, dtype: DType) -> Reg:
-    """The bits of an element's sum with the first lane of a chunk."""
-    s = e.s
-    lane, name = {8: "b", 16: "h", 32: "s", 64: "d"}[form.bits], "x" if form.bits == 64 else "w"
-    if form.kind != "f":
-        added = s.x(f"umov {{0:{name}}}, {{1}}.{lane}[0]", x.regs[0])
-        return s.x(f"add {{0:{name}}}, {{1:{name}}}, {{2:{name}}}", old, added)
-    wide = "d" if form.bits == 64 else "s"
-    there = number(e, _from_general(e, old, form), dtype)
-    y = number(e, x, dtype)
-    total = s.v(f"fadd {{0:{wide}}}, {{1:{wide}}}, {{2:{wide}}}", there.regs[0], y.regs[0])
-    bits = rounded(e, _one(total, there.format), dtype)
-    return s.x(f"umov {{0:{name}}}, {{1}}.{lane}[0]", bits.regs[0])
-
-
 def nothing(e: Emission, i: ins.Stmt) -> None:
     """One thread runs a turn: a barrier has nobody to wait for."""
 
 
 STATEMENTS = {
     ins.Store: store, ins.Let: let, ins.Assert: check, ins.Alloc: alloc,
-    ins.AtomicAdd: atomic_add, ins.CopyAsync: copy,
+    ins.CopyAsync: copy,
     ins.Sync: nothing, ins.MemoryBarrier: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
 }  # fmt: skip

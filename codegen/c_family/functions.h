@@ -236,3 +236,40 @@ template <int B, int N> DEVICE void store_row(unsigned char* p, long long i, con
     else change_bits(to + j, ((1u << (end - from)) - 1u) << from, bits);
   }
 }
+
+// Numbers of 32 and 64 bits as words W of as many bits.
+template <class W, class T> DEVICE W word_of(T x) {
+  union { T number; W word; } u;
+  u.number = x;
+  return u.word;
+}
+
+template <class W, class T> DEVICE T number_of(W x) {
+  union { W word; T number; } u;
+  u.word = x;
+  return u.number;
+}
+
+// The greater or the less of two floats, a NaN where one is, in memory; nothing is written that stands there.
+template <class W, bool GREATER, class T> DEVICE T atomic_extreme(T* p, T x) {
+  W seen = *(volatile W*)p, old;
+  do {
+    old = seen;
+    const T now = number_of<W, T>(old);
+    if (now != now || (x == x && (GREATER ? now >= x : now <= x))) break;
+    seen = replace_word((W*)p, old, word_of<W>(x));
+  } while (seen != old);
+  return number_of<W, T>(old);
+}
+
+template <class W, class T> DEVICE T atomic_max_float(T* p, T x) { return atomic_extreme<W, true>(p, x); }
+
+template <class W, class T> DEVICE T atomic_min_float(T* p, T x) { return atomic_extreme<W, false>(p, x); }
+
+template <class W, class T> DEVICE T atomic_exchange(T* p, T x) {
+  return number_of<W, T>(exchange_word((W*)p, word_of<W>(x)));
+}
+
+template <class W, class T> DEVICE T atomic_cas(T* p, T x, T expected) {
+  return number_of<W, T>(replace_word((W*)p, word_of<W>(expected), word_of<W>(x)));
+}

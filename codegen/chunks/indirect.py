@@ -10,6 +10,7 @@ from dslc.codegen.chunks.tiles import Tiles
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Region, Value
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.indexed import Indexed, first_id_axis, ids_shape, kept_axes
 
 Register = TypeVar("Register")
 Home = TypeVar("Home")
@@ -17,30 +18,35 @@ Home = TypeVar("Home")
 
 def row_of(
     e: Tiles[Register, Home],
-    region: Region,
-    ids: Value,
-    axis: int,
+    stmt: Indexed,
     at: At,
-    number: Callable[[At], Register],
+    number: Callable[[Value, At], Register],
 ) -> tuple[Region, At]:
-    """The region of one id, whose `number` is at a place of `ids`, and a chunk's coordinates in it."""
-    rank = ids.type.rank
-    before = sum(not a.dropped for a in region.axes[:axis])
+    """The region of one place that ids choose, and a chunk's coordinates in it.
+
+    `number` is the element of a tile of ids at a place.
+    """
+    region = stmt.region
+    if not stmt.axes:
+        return region, at
+    rank, before = len(ids_shape(stmt)), first_id_axis(region, stmt.axes)
     (first, *_) = at.lanes
     where = At(at.base[before : before + rank], (tuple(first[before : before + rank]),))
-    var = e.fresh("row")
-    e.bind(var, number(where))
-    start = ex.Binary("add", region.axes[axis].start, var, INDEX)
-    chosen = AxisSlice(start, 1, dropped=True)
-    axes = (*region.axes[:axis], chosen, *region.axes[axis + 1 :])
+    axes = list(region.axes)
+    for axis, ids in zip(stmt.axes, stmt.ids, strict=True):
+        var = e.fresh("row")
+        e.bind(var, number(ids, where))
+        axes[axis] = AxisSlice(ex.Binary("add", axes[axis].start, var, INDEX), 1, dropped=True)
     rest = At(
         (*at.base[:before], *at.base[before + rank :]),
         tuple((*lane[:before], *lane[before + rank :]) for lane in at.lanes),
         at.live,
     )
-    return Region(region.memory, axes), rest
+    return Region(region.memory, tuple(axes)), rest
 
 
-def runs_along_rows(region: Region, axis: int) -> bool:
+def runs_along_rows(stmt: Indexed) -> bool:
     """Whether an axis of the region is behind that of the ids: a chunk then lies in one row."""
-    return any(not a.dropped for a in region.axes[axis + 1 :])
+    rank = len(ids_shape(stmt))
+    last = max(kept_axes(stmt.region, stmt.axes, rank).values(), default=-1)
+    return last > first_id_axis(stmt.region, stmt.axes)

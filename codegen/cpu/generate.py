@@ -17,6 +17,7 @@ from dslc.codegen.chunks.grid import turn_variables
 from dslc.codegen.chunks.regions import strides_of
 from dslc.codegen.cpu import (
     accesses,
+    atomics,
     bits,
     control,
     elementwise,
@@ -50,6 +51,7 @@ STATEMENTS: dict[type, Any] = table(
     reductions.STATEMENTS,
     control.STATEMENTS,
     indirect.STATEMENTS,
+    atomics.STATEMENTS,
     emit_products.STATEMENTS,
 )
 

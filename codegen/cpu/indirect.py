@@ -15,22 +15,19 @@ from dslc.codegen.cpu.transfer import store_lanes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import Indexed
 
 if TYPE_CHECKING:
     from dslc.codegen.cpu.emission import Emission
 
 
-def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Region, At]:
-    """The region of one id, and a chunk's coordinates in it."""
-    return row_of(e, region, ids, axis, at, lambda where: e.b.convert(e.pull(ids, where), INDEX))
+def row(e: Emission, i: Indexed, at: At) -> tuple[Region, At]:
+    """The region of one place that ids choose, and a chunk's coordinates in it."""
+    return row_of(e, i, at, lambda ids, where: e.b.convert(e.pull(ids, where), INDEX))
 
 
-def _lanes(e: Emission, x: Value, region: Region, axis: int) -> int:
-    return (
-        lanes_for(x.type.shape[-1], lanes_of_tile(e, x))
-        if x.type.shape and runs_along_rows(region, axis)
-        else 1
-    )
+def _lanes(e: Emission, i: Indexed, x: Value) -> int:
+    return lanes_for(x.type.shape[-1], lanes_of_tile(e, x)) if runs_along_rows(i) else 1
 
 
 def gather(e: Emission, i: ins.Gather) -> None:
@@ -38,10 +35,10 @@ def gather(e: Emission, i: ins.Gather) -> None:
     result = scratch_for(e, i.out)
 
     def chunk(at: At) -> None:
-        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        region, rest = row(e, i, at)
         store_lanes(e, result, at, load_region(e, region, rest))
 
-    nest(e, i.out.type.shape, _lanes(e, i.out, i.region, i.axis), chunk)
+    nest(e, i.out.type.shape, _lanes(e, i, i.out), chunk)
     e.settle(i.out, result)
     e.forget()
 
@@ -50,10 +47,10 @@ def scatter(e: Emission, i: ins.Scatter) -> None:
     """Row by row; ids out of range are dropped."""
 
     def chunk(at: At) -> None:
-        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        region, rest = row(e, i, at)
         store_chunk(e, region, rest, e.pull(i.x, at))
 
-    nest(e, i.x.type.shape, _lanes(e, i.x, i.region, i.axis), chunk)
+    nest(e, i.x.type.shape, _lanes(e, i, i.x), chunk)
     e.forget()
 
 

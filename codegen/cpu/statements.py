@@ -9,14 +9,13 @@ from dslc.codegen.chunks import bounds as in_bounds
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.nests import lanes_for
 from dslc.codegen.chunks.planning import LAZY
-from dslc.codegen.chunks.regions import region_at
-from dslc.codegen.cpu.accesses import bounds, store_chunk
+from dslc.codegen.cpu.accesses import store_chunk
 from dslc.codegen.cpu.blocks import giving_nothing
 from dslc.codegen.cpu.nests import nest
 from dslc.codegen.cpu.places import Array
 from dslc.codegen.cpu.refusals import unsupported
 from dslc.codegen.cpu.streaming import may_stream, stream_rows
-from dslc.codegen.cpu.transfer import address, both, element, store_lanes
+from dslc.codegen.cpu.transfer import store_lanes
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -141,40 +140,6 @@ def alloc(e: Emission, i: ins.Alloc) -> None:
     e.memories[memory] = e.array(memory.dtype, tuple(shape))
 
 
-def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
-    """Element by element; what stood there before goes to scratch memory, 0 out of bounds."""
-    dtype = i.x.type.dtype
-    if dtype.bits < 8 or dtype.name == "tf32":
-        raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an f32 tensor")
-    array = e.memories[i.region.memory]
-    result = None if i.out is None else scratch_for(e, i.out)
-    order = "relaxed" if i.out is None and not i.is_counter else "acq_rel"
-
-    def one(at: At) -> None:
-        x = e.pull(i.x, at)
-        where = region_at(i.region, at)
-        condition, within = bounds(e, i.region, where)
-
-        def update() -> None:
-            pointer, offset = address(e, array, element(array, where.lane(0)))
-            old = e.b.atomic("add", pointer, offset, x, order)
-            if result is not None:
-                store_lanes(e, result, at, old)
-
-        inside = both(e, condition, within)
-        if inside is None:
-            update()
-            return
-        if result is not None:
-            store_lanes(e, result, at, e.b.operand(0, x.type))  # type: ignore[arg-type]
-        e.when(inside, update)
-
-    nest(e, i.x.type.shape, 1, one)
-    e.forget()
-    if i.out is not None and result is not None:
-        e.settle(i.out, result)
-
-
 def nothing(e: Emission, i: ins.Stmt) -> None:
     """One thread runs a turn: a barrier has nobody to wait for."""
 
@@ -185,7 +150,6 @@ STATEMENTS = {
     ins.Let: let,
     ins.Assert: check,
     ins.Alloc: alloc,
-    ins.AtomicAdd: atomic_add,
     ins.CopyAsync: copy,
     ins.Sync: nothing,
     ins.MemoryBarrier: nothing,

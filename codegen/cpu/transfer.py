@@ -109,8 +109,12 @@ def load_lanes(
 
 
 def _prefetch(e: Emission, array: Array, first: Linear, count: int) -> None:
-    """Ask for what an iteration to come loads in place of some elements, a line at a time."""
-    if e.ahead is None or count * array.size < _LINE or array.pointer is e.scratch:
+    """Ask for what an iteration to come loads in place of some elements, a line at a time.
+
+    What is less than a line is not worth an instruction, unless it is a whole register, as of AVX2.
+    """
+    fewest = max(_LINE // 2, e.machine.vector_bits // 8)
+    if e.ahead is None or count * array.size < fewest or array.pointer is e.scratch:
         return
     var, distance = e.ahead
     later = ex.Binary("add", var, ex.index(distance), INDEX)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from dslc.codegen.c_family.launching import (
     alignments_of,
     arguments_of,
@@ -18,7 +20,9 @@ from dslc.codegen.cuda.tools.toolchain import (
     architecture_of,
     compile_cubin,
 )
+from dslc.codegen.cuda.trapping_waits import with_trapping_waits
 from dslc.codegen.cuda.warp_specialization import launched_threads
+from dslc.codegen.line_marks import directed, line_marks
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Program, TileProgram
@@ -79,7 +83,7 @@ def _compiled(
     takes a few registers too many for a second block where one would be alone: it is told of two, and
     that is kept where nothing spills.
     """
-    text, shared = emit(kernel, target)
+    text, shared = _text(kernel, target, options)
     binary = _binary(kernel, text, target, options, compiled)
     used = binary.resources[entry_name(kernel.name)]
     blocks = None
@@ -88,11 +92,22 @@ def _compiled(
     elif _is_barely_alone(kernel, target, used.registers, shared):
         blocks = 2
     if blocks is not None:
-        other, _ = emit(kernel, target, blocks=blocks)
+        other, _ = _text(kernel, target, options, blocks)
         better = _binary(kernel, other, target, options, compiled)
         if not better.resources[entry_name(kernel.name)].spills:
             return other, shared, better
     return text, shared, binary
+
+
+def _text(
+    kernel: Kernel, target: Target, options: Options, blocks: int | None = None
+) -> tuple[str, int]:
+    """The text as the options want it, and its shared memory."""
+    with line_marks() if options.source_lines else nullcontext():
+        text, shared = emit(kernel, target, blocks=blocks)
+    if options.trap_waits:
+        text = with_trapping_waits(text)
+    return (directed(text) if options.source_lines else text), shared
 
 
 def _is_barely_alone(kernel: Kernel, target: Target, registers: int, shared: int) -> bool:

@@ -42,6 +42,14 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   return decode_bf16(old);
 }
 
+template <class T> DEVICE T atomic_max(T* p, T x) { return atomicMax(p, x); }
+
+template <class T> DEVICE T atomic_min(T* p, T x) { return atomicMin(p, x); }
+
+template <class W> DEVICE W exchange_word(W* p, W x) { return atomicExch(p, x); }
+
+template <class W> DEVICE W replace_word(W* p, W expected, W x) { return atomicCAS(p, expected, x); }
+
 // The bits of a mask in a word whose others belong to other threads.
 DEVICE void change_bits(unsigned* p, unsigned mask, unsigned bits) {
   atomicAnd(p, ~mask | bits), atomicOr(p, mask & bits);

@@ -56,6 +56,23 @@ DEVICE void atomic_add_bf16x2(unsigned short* p, unsigned x) {
   __builtin_amdgcn_global_atomic_fadd_v2bf16((__attribute__((address_space(1))) i16x2*)p, __builtin_bit_cast(i16x2, x));
 }
 
+template <class T> DEVICE T atomic_max(T* p, T x) {
+  return __hip_atomic_fetch_max(p, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+template <class T> DEVICE T atomic_min(T* p, T x) {
+  return __hip_atomic_fetch_min(p, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+template <class W> DEVICE W exchange_word(W* p, W x) {
+  return __hip_atomic_exchange(p, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+template <class W> DEVICE W replace_word(W* p, W expected, W x) {
+  __hip_atomic_compare_exchange_strong(p, &expected, x, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  return expected;
+}
+
 // The bits of a mask in a word whose others belong to other threads.
 DEVICE void change_bits(unsigned* p, unsigned mask, unsigned bits) {
   __hip_atomic_fetch_and(p, ~mask | bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

@@ -32,7 +32,7 @@ from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, tile_of
+from dslc.compiler.ir.traverse import Body, operands, results, tile_of, walk
 from dslc.compiler.passes.trainium.capacity import COLUMN_BLOCK
 from dslc.compiler.passes.trainium.placement import Placement, placement_of
 from dslc.compiler.passes.trainium.residents import ResidentTensors
@@ -109,6 +109,8 @@ class Emission:
     # The statement that is being written out, the one behind it, and those that another one wrote.
     now: Stmt | None = None
     following: Stmt | None = None
+    # What of the body at hand stands before the statement.
+    before: Body = ()
     written: set[Stmt] = field(default_factory=set)
     # Tiles that the scalar engine made: what is computed from a few numbers of one stays there.
     by_scalar: set[str] = field(default_factory=set)
@@ -122,7 +124,9 @@ class Emission:
         """Write out statements in order."""
         body = few_first(self, body)
         outer, self.in_psum = self.in_psum, {}
+        around = self.before
         for number, stmt in enumerate(body):
+            self.before = body[:number]
             release(self, body[number:])
             out = tile_of(stmt)
             if out is not None and out in self.resident:
@@ -136,7 +140,7 @@ class Emission:
             self.following = body[number + 1] if number + 1 < len(body) else None
             self.statement(stmt)
         release(self, ())
-        self.in_psum = outer
+        self.in_psum, self.before = outer, around
 
     def statement(self, stmt: Stmt) -> None:
         """Write out one statement; DSL0590 where there are no words for it."""
@@ -193,6 +197,17 @@ class Emission:
         """Whether the one reader of a tile may leave its result in it: nobody else sees that."""
         alone = self.uses[value] == 1 and value not in self.renamed
         return alone and value not in self.resident
+
+    def is_last_read(self, value: Value) -> bool:
+        """Whether nobody reads a tile after the statement at hand, which may overwrite it then."""
+        if value in self.renamed or value in self.resident:
+            return False
+        if not any(value in results(s) for s in self.before):
+            return False  # another iteration may read it
+        name = self.held(value).name
+        shown = {v for v, held in self.values.items() if held.name == name}
+        left = sum(self.uses[v] for v in shown)
+        return left - sum(v in shown for s in walk(self.before) for v in operands(s)) == 1
 
     def place(self, value: Value) -> Placement:
         """Where the passes have put a tile."""

@@ -14,10 +14,9 @@ from dslc.codegen.nki.arithmetic.eight_bits import paired
 from dslc.codegen.nki.arithmetic.scalar_functions import NAMES, definitions
 from dslc.codegen.nki.arithmetic.scalars import text
 from dslc.codegen.nki.control import emit_control
-from dslc.codegen.nki.control.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
-from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks
+from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks, updates
 from dslc.codegen.nki.movement.engine_sharing import Shares
 from dslc.codegen.nki.movement.joining import homes
 from dslc.codegen.nki.movement.strides import row_major
@@ -33,13 +32,14 @@ from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
 from dslc.compiler.passes.trainium.capacity import usable, widest_column_block
 from dslc.compiler.passes.trainium.residents import residents
+from dslc.compiler.passes.trainium.unroll_budget import machine_counters
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
 EMITTERS = table(
     elementwise.EMITTERS, fused.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
     shaping.EMITTERS, accesses.EMITTERS, emit_products.EMITTERS, emit_control.EMITTERS, packed.EMITTERS,
-    gathers.EMITTERS,
+    gathers.EMITTERS, updates.EMITTERS,
 )  # fmt: skip
 
 # What a file names at its top.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Param
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Body, memories, walk
+from dslc.compiler.ir.workload import range_of
 
 
 class _Apart(Rewriter):
@@ -74,13 +76,16 @@ def _is_read_first(memory: Memory, body: Body) -> bool:
 
 
 Loops = dict[ex.Var, tuple[ex.Expr, ex.Expr, ex.Expr]]
+Parts = defaultdict[tuple[Memory, int], list[tuple[int, int]]]
+"""Of an axis of a memory, from where to where stores write."""
 
 
 def written_whole(program: TileProgram) -> set[Memory]:
     """The memories that some store covers with its loops, from the start of each axis to its end."""
     if isinstance(program, Kernel):
         loops = {a.var: (a.start, a.stop, a.step) for a in program.grid}
-        return _covered(program.body, loops)
+        parts: Parts = defaultdict(list)
+        return _covered(program.body, loops, parts) | _from_parts(parts)
     assert isinstance(program, Program)
     whole: set[Memory] = set()
     for call in program.calls:
@@ -91,14 +96,49 @@ def written_whole(program: TileProgram) -> set[Memory]:
     return whole
 
 
-def _covered(body: Body, loops: Loops) -> set[Memory]:
+def _covered(body: Body, loops: Loops, parts: Parts) -> set[Memory]:
     covered: set[Memory] = set()
     for region in _joined([s.region for s in body if isinstance(s, ins.Store)]):
         if _covers(region, loops):
             covered.add(region.memory)
+        else:
+            _note_part(region, loops, parts)
     for stmt in body:
         if isinstance(stmt, ins.For):
-            covered |= _covered(stmt.body, {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)})
+            inner = {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)}
+            covered |= _covered(stmt.body, inner, parts)
+    return covered
+
+
+def _note_part(region: Region, loops: Loops, parts: Parts) -> None:
+    """Note what a store covers of one axis, where it covers all others."""
+    pairs = list(zip(region.axes, region.memory.shape, strict=True))
+    rest = [k for k, (axis, extent) in enumerate(pairs) if not _covers_axis(axis, extent, loops)]
+    if len(rest) != 1 or region.axes[rest[0]].step != 1:
+        return
+    axis = region.axes[rest[0]]
+    others = {v for k, a in enumerate(region.axes) if k != rest[0] for v in ex.free_vars(a.start)}
+    counters = set(ex.free_vars(axis.start))
+    if len(counters) > 1 or counters & others or not counters <= loops.keys():
+        return
+    counts = [range_of(*loops[v]) for v in counters]
+    for number in range(1) if not counts else counts[0] or ():
+        known: dict[ex.Var, ex.Expr] = dict.fromkeys(counters, ex.index(number))
+        start = constant(ex.substitute(axis.start, known))
+        if start is not None:
+            parts[region.memory, rest[0]].append((int(start), int(start) + axis.size))
+
+
+def _from_parts(parts: Parts) -> set[Memory]:
+    """The memories that stores cover one behind another along an axis, as stages of turns do."""
+    covered: set[Memory] = set()
+    for (memory, axis), found in parts.items():
+        end = 0
+        for start, stop in sorted(found):
+            end = max(end, stop) if start <= end else end
+        extent = constant(memory.shape[axis])
+        if extent is not None and end >= extent:
+            covered.add(memory)
     return covered
 
 

@@ -25,10 +25,11 @@ from dslc.compiler.ir.arithmetic.affine import (
     to_expr,
 )
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
+from dslc.compiler.ir.indexed import numbered
 from dslc.compiler.ir.program import GridAxis
 from dslc.compiler.ir.traverse import Body, bodies, regions, values_in, walk
 
-Access = ins.Load | ins.Store | ins.AtomicAdd | ins.Gather | ins.Scatter
+Access = ins.Load | ins.Store | ins.AtomicRmw | ins.Gather | ins.Scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _walk(
                 if dynamic or own is not None:
                     own = (own or frozenset()) | {stmt.var}
                 _walk(stmt.body, known, inner, (*within, stmt), choice or guarded, own, made)
-            case ins.Load() | ins.Store() | ins.AtomicAdd() | ins.Gather() | ins.Scatter():
+            case ins.Load() | ins.Store() | ins.AtomicRmw() | ins.Gather() | ins.Scatter():
                 if stmt.region.memory.role is not Role.BUFFER:
                     starts = tuple(substitute(a.start, known) for a in stmt.region.axes)
                     moves = any(free_vars(e) & (uncounted or frozenset()) for e in starts)
@@ -175,7 +176,7 @@ def _axis(
     size = 0
     for touch in found:
         axis = touch.region.axes[k]
-        if isinstance(touch.stmt, ins.Gather | ins.Scatter) and touch.stmt.axis == k:
+        if k in numbered(touch.stmt):
             return whole
         own = _ends(touch.starts[k], ranges, kept)
         if own is None:

@@ -89,7 +89,7 @@ class Statements:
                 self._issue(work, 2)
             case ins.CopyAsync(dst=dst, src=src, layout=layout):
                 self._copy(work, dst, src, layout)
-            case ins.AtomicAdd(region=region, x=x):
+            case ins.AtomicRmw(region=region, x=x):
                 # The memory's side reads what it adds to.
                 self._access(work, region, x, work.stored)
                 work.loaded.update(work.stored)

@@ -22,7 +22,7 @@ from dslc.compiler.ir import Kernel, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
-from dslc.compiler.ir.traverse import tile_of
+from dslc.compiler.ir.traverse import regions, tile_of, walk
 from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.layouts.layout_regions import TRIPS, Site, find_sites
 from dslc.compiler.passes.trainium.capacity import (
@@ -134,14 +134,28 @@ def _unknown_trips(site: Site) -> float:
     """By how much loops whose ends only the machine knows run more often than layouts take them to.
 
     They go through as many elements, whatever the block of an iteration: small ones run more often.
+    What is left behind the last whole block of a tensor is an iteration more, with text of its own.
     """
     found = 1.0
     for loop in site.loops:
         if isinstance(loop, ins.For) and range_of(loop.start, loop.stop, loop.step) is None:
             step = constant(loop.step)
             if step:
-                found *= max(1.0, _ELEMENTS / abs(int(step))) / TRIPS
+                trips = max(1.0, _ELEMENTS / abs(int(step))) + _leaves_a_rest(loop, abs(int(step)))
+                found *= trips / TRIPS
     return found
+
+
+def _leaves_a_rest(loop: ins.For, step: int) -> bool:
+    """Whether a slice along the counter may reach out of its tensor."""
+    for stmt in walk(loop.body):
+        for region in regions(stmt):
+            for axis, size in zip(region.axes, region.memory.shape, strict=True):
+                extent = constant(size)
+                along = axis.checked and loop.var in ex.free_vars(axis.start)
+                if along and extent is not None and int(extent) % step:
+                    return True
+    return False
 
 
 def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
@@ -237,7 +251,7 @@ def _of(engines: Engines, site: Site) -> tuple[float, float, float, float, float
             return _product(engines, a, out, adds=acc is not None)
         case ins.Load(out=out, region=region):
             return _transfer(engines, out, region)
-        case ins.Store(x=x, region=region) | ins.AtomicAdd(x=x, region=region):
+        case ins.Store(x=x, region=region) | ins.AtomicRmw(x=x, region=region):
             return _transfer(engines, x, region)
         case ins.ConvertLayout(out=out):
             blocks = prod(-(-n // PARTITIONS) for n in out.type.shape)

@@ -22,7 +22,7 @@ def cast(values: Array, src: DType, dst: DType, saturate: bool = False) -> Array
     if dst.kind is Kind.BOOL:
         return np.asarray(values != 0)
     if dst.is_float:
-        if _is_exact(src, dst) and not (saturate and has_infinity(src)):
+        if is_exact(src, dst) and not (saturate and has_infinity(src)):
             return values.astype(value_dtype(dst), copy=False)
         return round_to(values, dst, saturate)
     if src.is_float:
@@ -31,7 +31,7 @@ def cast(values: Array, src: DType, dst: DType, saturate: bool = False) -> Array
 
 
 @functools.cache
-def _is_exact(src: DType, dst: DType) -> bool:
+def is_exact(src: DType, dst: DType) -> bool:
     """Whether every value of `src` is one of the float `dst`, asked of wide floats only."""
     if dst.bits <= 8:
         return False

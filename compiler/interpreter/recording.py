@@ -15,7 +15,7 @@ from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import decode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
-from dslc.compiler.interpreter.windows import compile_indexed, compile_masked
+from dslc.compiler.interpreter.windows import compile_access
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
@@ -32,19 +32,28 @@ class Event:
     elements after it and `written` says which were its own.
     """
 
-    loc: Loc | None
+    instruction: ins.Instruction
     frame: Frame
     out: Value | None
     memory: Memory | None = None
     codes: Array | None = None
     written: Array | None = None
 
+    @property
+    def loc(self) -> Loc | None:
+        """The place in the source that the instruction is for."""
+        return self.instruction.loc
+
 
 @dataclass(slots=True)
 class Recording:
-    """The events of the turn whose indices are `wanted`; of the first that runs where it is None."""
+    """The events of the turn whose indices are `wanted`; of the first that runs where it is None.
+
+    With `every` they are those of all turns, as they run.
+    """
 
     wanted: tuple[int, ...] | None = None
+    every: bool = False
     title: str = ""
     events: list[Event] = field(default_factory=list)
     slots: dict[Any, int] = field(default_factory=dict)
@@ -54,13 +63,16 @@ class Recording:
     def takes(self, frame: Frame) -> bool:
         """Whether a frame is that of the turn."""
         turn = frame[TURN]
+        if self.every:
+            return True
         if self.wanted is None:
             self.wanted = turn.indices
         return bool(turn.indices == self.wanted)
 
     def begin(self, scope: Scope, frame: Frame) -> None:
         """Before the first event: what memories hold then."""
-        self.slots, self.title = scope.slots, frame[TURN].title
+        self.slots = scope.slots
+        self.title = "all turns" if self.every else frame[TURN].title
         for name, slot in scope.slots.items():
             if isinstance(name, Memory) and frame[slot] is not None:
                 self.before[name] = np.array(frame[slot].codes)
@@ -108,14 +120,9 @@ def recorded(scope: Scope, i: ins.Instruction, step: Step) -> Step:
     """The step of an instruction, which is kept where its turn is recorded."""
     memory: Memory | None = None
     windows = None
-    if isinstance(i, ins.Store | ins.AtomicAdd | ins.Scatter):
+    if isinstance(i, ins.Store | ins.AtomicRmw | ins.Scatter):
         memory = i.region.memory
-        site = Site(0, "the write", i.loc)
-        windows = (
-            compile_indexed(scope, i.region, i.ids, i.axis, site)
-            if isinstance(i, ins.Scatter)
-            else compile_masked(scope, i.region, getattr(i, "where", None), site)
-        )
+        windows = compile_access(scope, i, Site(0, "the write", i.loc))
     out = getattr(i, "out", None)
 
     def kept(f: Frame) -> None:
@@ -135,6 +142,6 @@ def recorded(scope: Scope, i: ins.Instruction, step: Step) -> Step:
             if not window.empty:
                 written[window.index] = True
         tile = out if isinstance(out, Value) else None
-        recording.add(Event(i.loc, f.copy(), tile, memory, codes, written))
+        recording.add(Event(i, f.copy(), tile, memory, codes, written))
 
     return kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from dslc.compiler.dtypes import (
@@ -12,7 +12,6 @@ from dslc.compiler.dtypes import (
     DType,
     Kind,
     decode,
-    encode,
     pack_bits,
     storage_dtype,
     unpack_bits,
@@ -131,8 +130,3 @@ def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:
 def undefined_values(dtype: DType, shape: tuple[int, ...]) -> Array:
     """A tile of undefined elements."""
     return decode(garbage(dtype, shape), dtype)
-
-
-def add_codes(dtype: DType, add: Callable[..., Any], x: Array) -> Callable[[Array], Array]:
-    """What an atomic addition of the values x does to codes."""
-    return lambda codes: encode(add(decode(codes, dtype), x), dtype)

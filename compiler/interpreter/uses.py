@@ -42,7 +42,7 @@ def uses_of(body: Sequence[ins.Stmt]) -> Uses:
                 read.add(region.memory)
             case ins.Store(region=region) | ins.Scatter(region=region):
                 written.add(region.memory)
-            case ins.AtomicAdd(region=region):
+            case ins.AtomicRmw(region=region):
                 read.add(region.memory)
                 written.add(region.memory)
                 counted.add(region.memory)

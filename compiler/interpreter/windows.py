@@ -12,6 +12,15 @@ from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scalars import compile_scalars
 from dslc.compiler.interpreter.scope import Frame, Scope, Site
 from dslc.compiler.ir import AxisSlice, Region, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import (
+    Indexed,
+    first_id_axis,
+    ids_shape,
+    indexed_shape,
+    kept_axes,
+    numbered,
+)
 
 Index: TypeAlias = tuple[Any, ...]
 
@@ -50,7 +59,7 @@ class Window:
                 return None
             if isinstance(i, np.ndarray) and i.size != 1:
                 return None
-            numbers.append(i.start if isinstance(i, slice) else int(i))
+            numbers.append(i.start if isinstance(i, slice) else np.asarray(i).item())
         return None if self.empty else tuple(numbers)
 
     def element(self, bad: Array) -> tuple[int, ...]:
@@ -62,6 +71,27 @@ class Window:
         return tuple(
             i if isinstance(i, int) else i.start + i.step * int(next(rest)) for i in self.index
         )
+
+    def apart(self, extents: tuple[int, ...]) -> list[Window]:
+        """Windows that name no element twice; equal ones follow each other in the tile's order."""
+        if not any(isinstance(i, np.ndarray) for i in self.index):
+            return [self]
+        taken = np.ones(self.shape, np.bool_) if self.inner is None else self.inner[0]
+        index = self.index
+        if self.inner is None:
+            index = tuple(np.broadcast_to(i, self.shape).reshape(-1) for i in index)
+        flat = np.asarray(np.ravel_multi_index(index, extents))
+        order = np.argsort(flat, kind="stable")
+        first = np.searchsorted(flat[order], flat[order])
+        turn = np.empty_like(order)
+        turn[order] = np.arange(order.size) - first
+        if not turn.any():
+            return [self]
+        places = np.nonzero(taken)
+        return [
+            Window(tuple(i[s] for i in index), tuple(p[s] for p in places), self.shape)
+            for s in (turn == n for n in range(int(turn.max()) + 1))
+        ]
 
     def masked(self, mask: Array) -> Window:
         """What is left where a mask of the tile's shape holds; `index` has no arrays yet."""
@@ -83,6 +113,16 @@ class Window:
 
 
 Windows: TypeAlias = Callable[[Frame, tuple[int, ...]], Window]
+Access: TypeAlias = ins.Load | ins.Store | Indexed
+
+
+def compile_access(scope: Scope, stmt: Access, site: Site) -> Windows:
+    """The window of an access of any kind."""
+    if isinstance(stmt, ins.Load | ins.Store):
+        return compile_masked(scope, stmt.region, stmt.where, site)
+    if numbered(stmt):
+        return compile_indexed(scope, stmt, site)
+    return compile_window(scope, stmt.region, site)
 
 
 def compile_masked(scope: Scope, region: Region, where: Value | None, site: Site) -> Windows:
@@ -172,25 +212,26 @@ def _unchecked(region: Region, number: int, start: int, extent: int, site: Site)
     )
 
 
-def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: Site) -> Windows:
-    """As `compile_window`, with `ids` (plus the slice's start) for one axis.
+def compile_indexed(scope: Scope, stmt: Indexed, site: Site) -> Windows:
+    """As `compile_window`, with ids (plus the slice's start) for some axes.
 
     The index has an array for each axis of the memory; they broadcast to the tile's shape. Where some
     elements are out of bounds, they list the others one by one, and `inner` is a mask over the tile.
     """
+    region, axes, ids = stmt.region, stmt.axes, ids_shape(stmt)
     starts_of = compile_scalars(scope, [a.start for a in region.axes])
     ended = [n for n, a in enumerate(region.axes) if a.end is not None]
     ends_of = compile_scalars(scope, [e for a in region.axes if (e := a.end) is not None])
-    slot, rank = scope.slot(ids), len(ids.type.shape)
-    kept = [n for n, a in enumerate(region.axes) if n == axis or not a.dropped]
-    total = sum(rank if n == axis else 1 for n in kept)
+    slots = dict(zip(axes, map(scope.slot, stmt.ids), strict=True))
+    places = kept_axes(region, axes, len(ids)) | dict.fromkeys(axes, first_id_axis(region, axes))
     ranges = [np.arange(a.size) * a.step for a in region.axes]
-    shape = tuple(
-        size for n in kept for size in (ids.type.shape if n == axis else (region.axes[n].size,))
-    )
+    shape = indexed_shape(region, axes, ids)
+    total = len(shape)
 
     def placed(values: Array, number: int) -> Array:
-        before = sum(rank if n == axis else 1 for n in kept if n < number)
+        if number not in places:
+            return values.reshape((1,) * total)
+        before = places[number]
         return values.reshape((1,) * before + values.shape + (1,) * (total - before - values.ndim))
 
     def window(f: Frame, extents: tuple[int, ...]) -> Window:
@@ -198,10 +239,10 @@ def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: S
         mask = np.ones((1,) * total, np.bool_)
         ends = {n: min(end, extents[n]) for n, end in zip(ended, ends_of(f), strict=True)}
         for n, (start, extent) in enumerate(zip(starts_of(f), extents, strict=True)):
-            wanted = np.asarray(f[slot], np.int64) + start if n == axis else ranges[n] + start
-            at = placed(wanted, n) if n in kept else wanted.reshape((1,) * total)
+            chosen = np.asarray(f[slots[n]], np.int64) if n in slots else ranges[n]
+            at = placed(chosen + start, n)
             legal = (at >= 0) & (at < ends.get(n, extent))
-            if n != axis:
+            if n not in slots:
                 own = at < start + region.axes[n].count * region.axes[n].step
                 if not region.axes[n].checked and not (legal | ~own).all():
                     raise _unchecked(region, n, start, extent, site)

@@ -14,9 +14,10 @@ from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.located import loc_field as _loc
 from dslc.compiler.ir.memory_instructions import (
+    ATOMIC_OPS,
     Alloc,
     Arrive,
-    AtomicAdd,
+    AtomicRmw,
     AwaitLaunches,
     AwaitPartner,
     AwaitPhase,
@@ -64,13 +65,14 @@ from dslc.compiler.ir.tile_instructions import (
 from dslc.compiler.ir.values import Value
 
 __all__ = [
+    "ATOMIC_OPS",
     "ELEMENTWISE",
     "FUSED_OPS",
     "Alloc",
     "Arange",
     "Arrive",
     "Assert",
-    "AtomicAdd",
+    "AtomicRmw",
     "AwaitLaunches",
     "AwaitPartner",
     "AwaitPhase",
@@ -261,7 +263,7 @@ Instruction: TypeAlias = (
     | Alloc
     | Load
     | Store
-    | AtomicAdd
+    | AtomicRmw
     | Gather
     | Scatter
     | CopyAsync

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Memory
 
+ATOMIC_OPS = ("add", "max", "min", "exchange", "cas")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alloc:
@@ -55,35 +57,42 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AtomicAdd:
-    """region += x, each element atomically; `out`, if any, is what stood there before.
+class AtomicRmw:
+    """region = op(region, x), each element atomically; `out`, if any, is what stood there before.
 
-    With an `out` it also publishes the turn's earlier writes and sees what others published so.
+    `op` is one of ATOMIC_OPS: add, max and min are those of Binary, `exchange` is x, and `cas` is x
+    where the element equals `expected`. With `ids` it takes the elements that a Scatter writes, and
+    equal ids do so one after another. With an `out`, which is 0 out of bounds, it also publishes the
+    turn's earlier writes and sees what others published so.
     """
 
+    op: str
     region: Region
     x: Value
+    ids: tuple[Value, ...] = ()
+    axes: tuple[int, ...] = ()
+    expected: Value | None = None
     out: Value | None = None
     loc: Loc | None = _loc()
 
     @property
     def is_counter(self) -> bool:
-        """Whether it adds to one integer: it comes after all that the turn's threads did before."""
+        """Whether it changes one integer: it comes after all that the turn's threads did before."""
         return self.region.memory.dtype.is_integer and prod(self.x.type.shape) == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """Rows by index: along `axis` of the memory, element ids[...] + start of that AxisSlice.
+    """Elements by index: along each of `axes` of the memory, ids[...] + start of that AxisSlice.
 
-    The region's slice on that axis is a placeholder of size 1; out's shape has ids' shape there.
-    Ids out of range read 0.
+    The region's slices on these axes are placeholders of size 1. The ids, one for each of `axes`, have
+    one shape, which stands in out's where the first of `axes` does. Ids out of range read 0.
     """
 
     out: Value
     region: Region
-    ids: Value
-    axis: int
+    ids: tuple[Value, ...]
+    axes: tuple[int, ...]
     loc: Loc | None = _loc()
 
 
@@ -92,9 +101,9 @@ class Scatter:
     """The inverse of Gather: ids out of range are dropped; equal ids in one scatter are a race."""
 
     region: Region
-    ids: Value
     x: Value
-    axis: int
+    ids: tuple[Value, ...]
+    axes: tuple[int, ...]
     loc: Loc | None = _loc()
 
 

@@ -212,7 +212,7 @@ def memories(stmt: Stmt) -> tuple[Memory, ...]:
 def reads(stmt: Stmt) -> tuple[Region, ...]:
     """The regions whose elements the statement reads."""
     match stmt:
-        case ins.Load() | ins.Gather() | ins.SemaphoreWait() | ins.AtomicAdd() | ins.AwaitPhase():
+        case ins.Load() | ins.Gather() | ins.SemaphoreWait() | ins.AtomicRmw() | ins.AwaitPhase():
             return (stmt.region,)
         case ins.CopyAsync():
             return (stmt.src,)
@@ -223,7 +223,7 @@ def reads(stmt: Stmt) -> tuple[Region, ...]:
 def writes(stmt: Stmt) -> tuple[Region, ...]:
     """The regions whose elements the statement writes."""
     match stmt:
-        case ins.Store() | ins.Scatter() | ins.SemaphoreRelease() | ins.AtomicAdd():
+        case ins.Store() | ins.Scatter() | ins.SemaphoreRelease() | ins.AtomicRmw():
             return (stmt.region,)
         case ins.CopyAsync():
             return (stmt.dst,)

@@ -237,8 +237,8 @@ def _count(counter: dict[str, float], region: Region, stmt: ins.Instruction) -> 
     if memory.role is Role.BUFFER:
         return
     count = math.prod(a.size for a in region.axes)
-    if isinstance(stmt, ins.Gather | ins.Scatter):
-        count *= _elements(stmt.ids)
+    if isinstance(stmt, ins.Gather | ins.Scatter | ins.AtomicRmw) and stmt.ids:
+        count *= _elements(stmt.ids[0])
     counter[memory.name] = counter.get(memory.name, 0) + count * memory.dtype.bits / 8
 
 

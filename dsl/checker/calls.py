@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from dslc.checker import subscript
 from dslc.checker.context import Context, expect_dtype, expect_memory
@@ -19,6 +19,8 @@ from dslc.compiler.layout import LAYOUT_FUNCTIONS, Layout
 from dslc.frontend import tree
 
 MAX_CALLS = 64
+
+Gathered: TypeAlias = "tuple[int, Value] | None"
 
 
 @dataclass(slots=True)
@@ -88,8 +90,15 @@ class Argument:
             return item
         fail("DSL0206", f"{self.name} must be a layout, not {describe(item)}", self.loc)
 
-    def region(self, layout: Layout | None = None, gathered: int | None = None) -> subscript.Access:
-        """A region of a tensor or buffer: `t[...]`, or `t` for all of it."""
+    def region(self, layout: Layout | None = None, gathered: Gathered = None) -> subscript.Access:
+        """A region of a tensor or buffer, by slices alone: `t[...]`, or `t` for all of it."""
+        found = self.elements(layout, gathered)
+        if found.ids and gathered is None:
+            fail("DSL0212", f"{self.name} is a region: no tile chooses in it", self.loc)
+        return found
+
+    def elements(self, layout: Layout | None = None, gathered: Gathered = None) -> subscript.Access:
+        """The same, where tiles of integers may choose as well."""
         node = self.node
         target = node.value if isinstance(node, tree.Subscript) else node
         item = self.c.evaluate(target)

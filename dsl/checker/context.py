@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from dslc.checker.emit import Emitter
 from dslc.checker.failure import Poisoned, fail, needs_dims
 from dslc.checker.items import Builtin, Item, Lost, describe
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, did_you_mean
 from dslc.compiler.dtypes import INDEX, DType, all_dtypes, parse_dtype
-from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
@@ -68,14 +69,22 @@ class Elaborators:
     function: Callable[[Context, tree.Function], Item]  # its body, the parameters being bound
 
 
-Observer = Callable[[Loc, Item], None]
-"""What is told the item of a name at each place where it is bound or read."""
+class Observer(Protocol):
+    """What is told of an elaboration."""
+
+    def name(self, loc: Loc, item: Item) -> None:
+        """The item of a name, at each place where it is bound or read."""
+
+    def kernel(self, kernel: Kernel) -> None:
+        """A kernel that came out of it."""
+
+
 _observer: ContextVar[Observer | None] = ContextVar("observer", default=None)
 
 
 @contextmanager
 def observed(observer: Observer) -> Iterator[None]:
-    """Tell an observer what names stand for in what is elaborated meanwhile."""
+    """Tell an observer of what is elaborated meanwhile."""
     token = _observer.set(observer)
     try:
         yield
@@ -134,7 +143,7 @@ class Context:
         for scope in (self.names, self.outer):
             if name.id in scope:
                 if self.observer is not None:
-                    self.observer(name.loc, scope[name.id])
+                    self.observer.name(name.loc, scope[name.id])
                 return self._present(name, scope[name.id])
         if name.id in CONSTANTS:
             return CONSTANTS[name.id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
-from dslc.checker import arithmetic, calls, subscript
+from dslc.checker import arithmetic, calls, parts, subscript
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.context import MAX_ITEMS, Context
 from dslc.checker.failure import fail
@@ -224,7 +224,7 @@ def _subscript(c: Context, node: tree.Subscript) -> Item:
         subscript.check_readable(item, node.loc)
         return subscript.read(c, subscript.access(c, item, node, c.evaluate_index))
     if isinstance(item, Value):
-        return subscript.extract(c, item, node, lambda e: evaluate(c, e))
+        return parts.part(c, item, node, lambda e: evaluate(c, e))
     if isinstance(item, tuple):
         return item[list_index(c, item, node)]
     fail("DSL0212", f"{describe(item)} cannot be subscripted", node.loc)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import replace
 
 from dslc.checker import loops, signature, statements
-from dslc.checker.accumulate import in_place
 from dslc.checker.calls import FUNCTIONS
 from dslc.checker.context import Context, Elaborators
 from dslc.checker.expressions import evaluate
@@ -15,9 +16,11 @@ from dslc.checker.items import Item
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import GridAxis, Kernel
+from dslc.compiler.ir import GridAxis, Kernel, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.traverse import Body, Name, use_counts
 from dslc.frontend import tree
 
 _ELABORATORS = Elaborators(
@@ -57,10 +60,13 @@ def elaborate(
     finish(c)
     body = in_place(body, c.totals)
     used = tuple((n, fixed[n]) for n in head.dims if n in fixed)
-    return Kernel(
+    kernel = Kernel(
         node.name, params, tuple(c.dims.values()), grid, body, requires,
         fixed=used, config=chosen, doc=node.doc, loc=node.loc,
     )  # fmt: skip
+    if c.observer is not None:
+        c.observer.kernel(kernel)
+    return kernel
 
 
 def finish(c: Context) -> None:
@@ -169,3 +175,35 @@ def _grid(c: Context, statement: tree.Statement) -> tuple[GridAxis, ...]:
         axes.append(GridAxis(var, ex.index(0), extent, ex.index(1)))
     c.block_index = tuple(a.var for a in axes)
     return tuple(axes)
+
+
+def in_place(body: Body, totals: Set[Value]) -> Body:
+    """The body where a product that only the sum right behind it reads starts from the other term.
+
+    p = dot(a, b)            p is read nowhere else:
+    acc += p                 acc = dot(a, b) + acc, one instruction
+    """
+    return _InPlace(totals, use_counts(body)).body(body) if totals else body
+
+
+class _InPlace(Rewriter):
+    def __init__(self, totals: Set[Value], counts: Counter[Name]) -> None:
+        super().__init__()
+        self.totals = totals
+        self.counts = counts
+
+    def body(self, body: Body) -> Body:
+        out: list[ins.Stmt] = []
+        for stmt in super().body(body):
+            last = out[-1] if out else None
+            if (
+                isinstance(stmt, ins.Binary)
+                and stmt.out in self.totals
+                and isinstance(last, ins.Dot)
+                and last.out is stmt.y
+                and self.counts[stmt.y] == 1
+            ):
+                out[-1] = replace(last, out=stmt.out, acc=stmt.x)
+            else:
+                out.append(stmt)
+        return tuple(out)

@@ -22,6 +22,7 @@ from dslc.checker.program import elaborate as elaborate_program
 from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
+from dslc.compiler.ir.expr import Expr
 from dslc.compiler.targets import Target
 from dslc.frontend import tree
 from dslc.frontend.imports import DISK, STANDARD, Files, import_path, is_standard
@@ -126,8 +127,8 @@ class Template:
         return choose(c, self.head, self.define, dims, config, self.loc)
 
 
-Prefer: TypeAlias = Callable[[Template, Mapping[str, int]], Mapping[str, object]]
-"""The choices of a kernel's tunes for its dims, as far as they are known; none where it has none."""
+Prefer: TypeAlias = Callable[[Template, Mapping[str, Expr]], Mapping[str, object]]
+"""The choices of a kernel's tunes for what its dims are in the program; none where it has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dslc.checker import signature
 from dslc.checker.calls import Argument, bind
 from dslc.checker.context import Context, expect_dtype
-from dslc.checker.expressions import evaluate
+from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import NeedsDims, fail, needs_dims
 from dslc.checker.items import Absent, Item, KernelName, describe
 from dslc.checker.kernel import finish, new_context
 from dslc.checker.statements import bind as bind_name
+from dslc.checker.static_loops import known_items, unroll
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import constant, difference, simplify
+from dslc.compiler.ir.rewrite import fresh_name
 from dslc.frontend import tree
 
 if TYPE_CHECKING:
@@ -43,64 +46,109 @@ def elaborate(
     signature.declare_constants(c, head, define, config)
     params = signature.declare_params(c, head)
     signature.check_bindable(c, head, params)
-    buffers: list[Memory] = []
-    calls: list[Call] = []
-    written: set[str] = {p.name for p in params if isinstance(p, Memory) and p.role is not Role.OUT}
+    c.inline_scalars = True  # extents and arguments are expressions of dims and scalars
     for require in head.requires:
         with c.recover(()):
             fail("DSL0228", "require stands in kernels", require.loc)
-    for statement in head.body:
-        with c.recover(()):
-            _statement(c, statement, buffers, calls, written, prefer)
+    written = {p.name for p in params if isinstance(p, Memory) and p.role is not Role.OUT}
+    program = _Body(written, prefer)
+    c.elaborators = replace(c.elaborators, statements=program.run)
+    program.run(c, head.body)
     finish(c)
     used = tuple((n, fixed[n]) for n in head.dims if n in fixed)
     return Program(
         node.name,
         params,
         tuple(c.dims.values()),
-        tuple(buffers),
-        tuple(calls),
+        tuple(program.buffers),
+        tuple(program.calls),
         fixed=used,
         doc=node.doc,
         loc=node.loc,
     )
 
 
-def _statement(
-    c: Context,
-    statement: tree.Statement,
-    buffers: list[Memory],
-    calls: list[Call],
-    written: set[str],
-    prefer: Prefer | None,
-) -> None:
-    match statement:
-        case tree.Pass():
-            return
-        case tree.Assign(
-            target=tree.Name(id=name),
-            value=tree.Call(function=tree.Name(id="buffer")) as value,
-        ):
-            memory = _buffer(c, name, value)
-            buffers.append(memory)
-            c.names[name] = memory
-        case tree.Assign(target=tree.Name(id=name), value=value):
-            bind_name(c, name, evaluate(c, value), statement.loc)
-        case tree.ExprStatement(value=tree.Call() as value):
-            calls.append(_call(c, value, written, prefer))
-        case _:
-            fail("DSL0228", "a program holds buffers, scalars and calls of kernels", statement.loc)
+class _Body:
+    """The statements of a program: what is known when it is compiled decides its loops and branches."""
+
+    def __init__(self, written: set[str], prefer: Prefer | None) -> None:
+        self.buffers: list[Memory] = []
+        self.calls: list[Call] = []
+        self.written = written
+        self.prefer = prefer
+
+    def run(self, c: Context, body: Iterable[tree.Statement]) -> None:
+        """Elaborate statements in order, each error by itself."""
+        for statement in body:
+            with c.recover(()):
+                self._statement(c, statement)
+
+    def _statement(self, c: Context, statement: tree.Statement) -> None:
+        match statement:
+            case tree.Pass():
+                return
+            case tree.Assign(target=target, value=value, loc=loc):
+                _assign(c, target, self._value(c, target, value), loc)
+            case tree.For():
+                items = known_items(c, statement.iterator, unrolled=True)
+                if items is None:
+                    fail("DSL0228", "a program's loops are over numbers and lists", statement.loc)
+                unroll(c, statement, items)
+            case tree.If(condition=node, then=then, otherwise=otherwise):
+                truth = condition(c, evaluate(c, node), node.loc)
+                if not isinstance(truth, bool):
+                    hint = "compute both, or choose in a kernel: its conditions may be any scalars"
+                    fail("DSL0228", "a program decides when it is compiled", node.loc, hint=hint)
+                self.run(c, then if truth else otherwise)
+            case tree.ExprStatement(value=tree.Call() as value):
+                self.calls.append(_call(c, value, self.written, self.prefer))
+            case _:
+                fail(
+                    "DSL0228",
+                    "a program holds buffers, scalars, loops, branches and calls of kernels",
+                    statement.loc,
+                )
+
+    def _value(self, c: Context, target: tree.Expr, node: tree.Expr) -> Item:
+        """What is assigned to a name, or item by item to several."""
+        match target, node:
+            case tree.Sequence(items=targets), tree.Sequence(items=items) if len(targets) == len(
+                items
+            ):
+                pairs = zip(targets, items, strict=True)
+                return tuple(self._value(c, to, item) for to, item in pairs)
+            case tree.Name(id=name), tree.Call(function=tree.Name(id="buffer")):
+                return self._buffer(c, name, node)
+        return evaluate(c, node)
+
+    def _buffer(self, c: Context, name: str, node: tree.Call) -> Memory:
+        held = c.names.get(name)
+        if name in c.dims or (held is not None and held not in self.buffers):
+            fail("DSL0216", f"{name} has a meaning already", node.loc)
+        arguments = bind(node, "buffer", ["dtype", "shape"], {"dtype", "shape"})
+        dtype = expect_dtype(evaluate(c, arguments["dtype"]), node.loc)
+        items = evaluate(c, arguments["shape"])
+        sizes = items if isinstance(items, tuple) else (items,)
+        shape = tuple(index(s, node.loc) for s in sizes)
+        taken = {b.name for b in self.buffers} | self.written
+        memory = Memory(fresh_name(name, taken), dtype, shape, Role.BUFFER, loc=node.loc)
+        self.buffers.append(memory)
+        return memory
 
 
-def _buffer(c: Context, name: str, node: tree.Call) -> Memory:
-    if name in c.names:
-        fail("DSL0216", f"{name} has a meaning already", node.loc)
-    arguments = bind(node, "buffer", ["dtype", "shape"], {"dtype", "shape"})
-    dtype = expect_dtype(evaluate(c, arguments["dtype"]), node.loc)
-    items = evaluate(c, arguments["shape"])
-    sizes = items if isinstance(items, tuple) else (items,)
-    shape = tuple(index(s, node.loc) for s in sizes)
-    return Memory(name, dtype, shape, Role.BUFFER, loc=node.loc)
+def _assign(c: Context, target: tree.Expr, item: Item, loc: Loc) -> None:
+    """Give a name an item: a tensor goes by several names, and a name by several tensors in turn."""
+    if isinstance(target, tree.Sequence):
+        if not isinstance(item, tuple) or len(target.items) != len(item):
+            fail("DSL0215", f"{len(target.items)} names are given {describe(item)}", loc)
+        for part, value in zip(target.items, item, strict=True):
+            _assign(c, part, value, loc)
+    elif not isinstance(target, tree.Name):
+        fail("DSL0228", "a program assigns names", target.loc)
+    elif isinstance(item, Memory) and target.id not in c.dims:
+        c.names[target.id] = item
+    else:
+        bind_name(c, target.id, item, loc)
 
 
 def _call(c: Context, node: tree.Call, written: set[str], prefer: Prefer | None) -> Call:
@@ -194,7 +242,7 @@ def _specialise(
         if isinstance(known, int):
             fixed[name] = int(known)
     if prefer is not None and not config:
-        config = prefer(template, fixed)
+        config = prefer(template, bound)
     try:
         kernel = template.elaborate(fixed, config)
     except NeedsDims as e:

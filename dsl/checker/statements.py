@@ -10,9 +10,9 @@ from dslc.checker.calls import Argument
 from dslc.checker.context import Context, expect_memory
 from dslc.checker.expressions import condition, evaluate, list_index
 from dslc.checker.failure import fail
-from dslc.checker.functions.memory import add_atomic, value_for
+from dslc.checker.functions.memory import ATOMIC, atomic_update, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
-from dslc.checker.subscript import access, check_updatable, check_writable, read
+from dslc.checker.subscript import access, check_updatable, check_writable, read, write
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir import Memory, Role, Value
 from dslc.compiler.ir import expr as ex
@@ -74,7 +74,7 @@ def _is_pure(c: Context, node: tree.Call) -> bool:
     function = node.function
     return (
         isinstance(function, tree.Name)
-        and function.id != "atomic_add"
+        and function.id not in ATOMIC
         and isinstance(c.lookup(function), Builtin)
     )
 
@@ -121,7 +121,7 @@ def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> 
 def _tell(c: Context, name: tree.Name) -> None:
     """Tell the observer what a name that was just bound stands for."""
     if c.observer is not None:
-        c.observer(name.loc, c.names[name.id])
+        c.observer.name(name.loc, c.names[name.id])
 
 
 def bind(c: Context, name: str, item: Item, loc: Loc) -> None:
@@ -178,8 +178,7 @@ def _store(c: Context, target: tree.Subscript, item: Item, value: tree.Expr) -> 
     c.emit.hint = memory.name
     x = Argument(c, value, "the value")
     region = access(c, memory, target, c.evaluate_index)
-    tile = value_for(c, x.item(), region, x)
-    c.emit.emit(ins.Store(region.region, tile, loc=target.loc))
+    write(c, region, value_for(c, x.item(), region, x), target.loc)
 
 
 def _update(c: Context, target: tree.Expr, op: str, value: tree.Expr, loc: Loc) -> None:
@@ -241,19 +240,20 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
     check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
     region = access(c, memory, target, c.evaluate_index)
-    if memory.role is Role.BUFFER:
+    if memory.role is Role.BUFFER and not region.ids:
         updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, region), x.item(), loc)
-        c.emit.emit(ins.Store(region.region, value_for(c, updated, region, x), loc=loc))
+        write(c, region, value_for(c, updated, region, x), loc)
         return
     if op not in ("+", "-"):
         fail(
             "DSL0214",
-            f"{op}= on a tensor is not atomic",
+            f"{op}= on {'elements that ids choose' if region.ids else 'a tensor'} is not atomic",
             loc,
             hint="only += and -= are; write t[...] = t[...] * x on an inout tensor",
         )
     item = x.item()
-    add_atomic(c, region, arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item, x)
+    item = arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item
+    atomic_update(c, "add", region, value_for(c, item, region, x))
 
 
 # Branches

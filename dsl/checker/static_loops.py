@@ -21,10 +21,14 @@ from dslc.frontend import tree
 WORDS = ("static", "zip", "enumerate")
 
 
-def known_items(c: Context, node: tree.Expr) -> tuple[Item, ...] | None:
-    """What a loop over `node` goes over, where that is known; None for a loop of the machine."""
+def known_items(c: Context, node: tree.Expr, *, unrolled: bool = False) -> tuple[Item, ...] | None:
+    """What a loop over `node` goes over, where that is known; None for a loop of the machine.
+
+    Where all loops are `unrolled`, a plain `range` is known as well.
+    """
     if isinstance(node, tree.Call):
-        return _of_call(c, node)
+        word = node.function.id if isinstance(node.function, tree.Name) else ""
+        return _numbers(c, node) if unrolled and word == "range" else _of_call(c, node)
     if isinstance(node, tree.Name | tree.Sequence | tree.Subscript | tree.Conditional):
         item = c.elaborators.expression(c, node, False)
         if isinstance(item, tuple):
@@ -87,7 +91,7 @@ def _numbers(c: Context, node: tree.Call) -> tuple[Item, ...]:
     if node.keywords or not 1 <= len(node.args) <= 3:
         fail("DSL0205", "a range at compile time takes 1 to 3 numbers and no options", node.loc)
     bounds = [
-        c.integer(c.elaborators.expression(c, a, False), a.loc, "a bound of static(range(...))")
+        c.integer(c.elaborators.expression(c, a, False), a.loc, "a bound of a loop at compile time")
         for a in node.args
     ]
     if len(bounds) == 3 and bounds[2] == 0:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from dslc.checker.arithmetic import as_dtype
+from dslc.checker.arithmetic import as_dtype, broadcast_shapes
 from dslc.checker.context import Context
 from dslc.checker.failure import fail, needs_dims
 from dslc.checker.items import Builtin, Item, describe, is_scalar, shape_text
 from dslc.compiler.diagnostics import Loc
-from dslc.compiler.dtypes import INDEX
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import linear, simplify, to_expr
+from dslc.compiler.ir.indexed import first_id_axis, indexed_shape
 from dslc.compiler.layout import Layout
 from dslc.frontend import tree
 
 Evaluate = Callable[[tree.Expr], Item]
+Subscript: TypeAlias = tree.Slice | tree.Expr | tuple[Item, Loc]
+"""A slice, a new axis, or what stands for an axis, evaluated."""
 _WHOLE = "..."
 
 
@@ -26,27 +30,63 @@ _WHOLE = "..."
 class Access:
     """A region with the places of the new axes of size 1 in the tile that is read from it.
 
-    `whole` are the axes written `:`.
+    Along `axes` of the memory the elements are those that tiles of `ids` choose, which have one shape.
+    It stands in the tile where the first of `axes` does, or in front of all others. `whole` are the
+    axes written `:`.
     """
 
     region: Region
     new_axes: tuple[int, ...]
     whole: tuple[int, ...]
+    ids: tuple[Value, ...] = ()
+    axes: tuple[int, ...] = ()
+    in_front: bool = False
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """The shape of the tile as instructions hold it."""
+        return indexed_shape(self.region, self.axes, self.ids[0].type.shape if self.ids else ())
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Which axes of the tile as instructions hold it are those of the program's, in their order."""
+        every = range(len(self.held))
+        if not self.in_front:
+            return tuple(every)
+        first = first_id_axis(self.region, self.axes)
+        own = range(first, first + self.ids[0].type.rank)
+        return (*own, *(k for k in every if k not in own))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the tile, new axes included."""
-        sizes = list(self.region.shape)
+        """The shape of the program's tile, new axes included."""
+        held = self.held
+        sizes = [held[k] for k in self.order]
         for place in self.new_axes:
             sizes.insert(place, 1)
         return tuple(sizes)
+
+    def given(self, c: Context, x: Value) -> Value:
+        """The program's tile of a value that an instruction gives."""
+        return c.emit.reshape(_turned(c, x, self.order), self.shape)
+
+    def taken(self, c: Context, x: Value) -> Value:
+        """The value that an instruction takes of the program's tile."""
+        held = self.held
+        order = self.order
+        x = c.emit.reshape(x, tuple(held[k] for k in order))
+        return _turned(c, x, tuple(order.index(k) for k in range(len(order))))
+
+
+def _turned(c: Context, x: Value, axes: tuple[int, ...]) -> Value:
+    return x if list(axes) == sorted(axes) else c.emit.transpose(x, axes)
 
 
 def expand(
     items: tuple[tree.Expr | tree.Slice, ...], rank: int, loc: Loc
 ) -> list[tree.Expr | tree.Slice]:
     """One item an axis (and None for new axes): `...` and what is missing become `:`."""
-    used = sum(not _is_new_axis(i) and not _is_ellipsis(i) for i in items)
+    used = sum(not is_new_axis(i) and not _is_ellipsis(i) for i in items)
     if used > rank:
         hint = f"write {rank}, one an axis; `None` adds an axis of size 1"
         fail("DSL0212", f"{used} subscripts for {rank} axes", loc, hint=hint)
@@ -60,7 +100,8 @@ def expand(
     return [*items[:at], *rest, *items[at + 1 :]]
 
 
-def _is_new_axis(item: tree.Expr | tree.Slice) -> bool:
+def is_new_axis(item: tree.Expr | tree.Slice) -> bool:
+    """Whether an axis of size 1 is added."""
     return isinstance(item, tree.Literal) and item.value is None
 
 
@@ -74,55 +115,109 @@ def access(
     node: tree.Subscript | tree.Name,
     evaluate: Evaluate,
     layout: Layout | None = None,
-    gathered: int | None = None,
+    gathered: tuple[int, Value] | None = None,
 ) -> Access:
     """The region that a subscript of a tensor names.
 
-    A slice `a :` takes its length from `layout`. The axis `gathered`, which must be written `:`,
-    becomes a placeholder of size 1.
+    A slice `a :` takes its length from `layout`. Along an axis that is `gathered`, which must be
+    written `:`, its tile chooses.
     """
-    items = expand(getattr(node, "items", ()), memory.rank, node.loc)
+    items: list[Subscript] = []
+    axis = 0
+    for item in expand(getattr(node, "items", ()), memory.rank, node.loc):
+        if is_new_axis(item) or isinstance(item, tree.Slice):
+            items.append(item)
+        else:
+            items.append((evaluate(item), item.loc))
+        if gathered is not None and axis == gathered[0] and not is_new_axis(item):
+            if not isinstance(item, tree.Slice) or item.start is not None or item.stop is not None:
+                fail("DSL0212", f"axis {axis}, along which ids choose, is written `:`", node.loc)
+            items[-1] = (gathered[1], node.loc)
+        axis += not is_new_axis(item)
+    return access_by(c, memory, items, evaluate, layout)
+
+
+def access_by(
+    c: Context,
+    memory: Memory,
+    items: list[Subscript],
+    evaluate: Evaluate,
+    layout: Layout | None = None,
+) -> Access:
+    """The same of subscripts of which only slices are not evaluated."""
     layout_shape = list(layout.shape) if layout is not None else []
+    chosen = _ids(c, [i for i in items if is_tile(i)])
+    last = max((n for n, i in enumerate(items) if is_tile(i)), default=-1)
     axes: list[AxisSlice] = []
     new_axes: list[int] = []
     whole: list[int] = []
+    numbered: list[int] = []
     place = 0
-    for item in items:
-        if _is_new_axis(item):
-            new_axes.append(place)
-            place += 1
-            continue
+    in_front = False
+    for number, item in enumerate(items):
         axis = len(axes)
+        if is_tile(item):
+            place += chosen[0].type.rank if not numbered else 0
+            numbered.append(axis)
+            axes.append(AxisSlice(ex.index(0), 1))
+            continue
+        if isinstance(item, tuple):
+            axes.append(_integer(*item))
+            continue
+        in_front |= bool(numbered) and number < last
         if isinstance(item, tree.Slice):
             if item.start is None and item.stop is None:
                 whole.append(axis)
             # `:` and `: b` say where they end: only `a :` leaves that to the layout.
             begun = item.start is not None and place < len(layout_shape)
             open_size = layout_shape[place] if begun else None
-            if axis == gathered:
-                axes.append(AxisSlice(ex.index(0), 1))
-            else:
-                axes.append(_slice(c, memory, axis, item, evaluate, open_size))
-            place += 1
+            axes.append(_slice(c, memory, axis, item, evaluate, open_size))
         else:
-            axes.append(_integer(c, item, evaluate))
-    if gathered is not None and gathered not in whole:
-        fail("DSL0212", f"axis {gathered}, along which ids choose, is written `:`", node.loc)
-    return Access(Region(memory, tuple(axes)), tuple(new_axes), tuple(whole))
+            new_axes.append(place)
+        place += 1
+    found = Region(memory, tuple(axes))
+    if not in_front:
+        return Access(found, tuple(new_axes), tuple(whole), chosen, tuple(numbered))
+    # The ids' axes stand before all others: a new axis before them moves back.
+    rank, first = chosen[0].type.rank, first_id_axis(found, tuple(numbered))
+    first += sum(n <= first for n in new_axes)
+    moved = tuple(n + rank if n < first else n for n in new_axes)
+    return Access(found, moved, tuple(whole), chosen, tuple(numbered), in_front)
 
 
-def _integer(c: Context, item: tree.Expr, evaluate: Evaluate) -> AxisSlice:
-    start = evaluate(item)
-    if isinstance(start, Value):
-        fail(
-            "DSL0212",
-            "a tile cannot be a subscript",
-            item.loc,
-            hint="read rows by a tile of ids with gather(t[:, a : b], ids, 0)",
-        )
+def is_tile(item: Subscript) -> bool:
+    """Whether a tile chooses along the axis."""
+    return isinstance(item, tuple) and isinstance(item[0], Value)
+
+
+def _ids(c: Context, items: list[Subscript]) -> tuple[Value, ...]:
+    """The tiles of a subscript, broadcast to one shape."""
+    tiles: list[Value] = []
+    for item in items:
+        assert isinstance(item, tuple)
+        tile, loc = item
+        assert isinstance(tile, Value)
+        if not tile.type.dtype.is_integer:
+            hint = None
+            if tile.type.dtype == BOOL:
+                hint = (
+                    "a mask chooses elements in load(t[...], where=mask), or by where(mask, x, y)"
+                )
+            fail("DSL0212", f"tiles of integers choose, not {describe(tile)}", loc, hint=hint)
+        tiles.append(tile)
+    if not tiles:
+        return ()
+    shape = tiles[0].type.shape
+    for tile, item in zip(tiles, items, strict=True):
+        assert isinstance(item, tuple)
+        shape = broadcast_shapes(shape, tile.type.shape, item[1])
+    return tuple(c.emit.broadcast(tile, shape) for tile in tiles)
+
+
+def _integer(start: Item, loc: Loc) -> AxisSlice:
     if not is_scalar(start):
-        fail("DSL0212", f"a subscript is an integer, not {describe(start)}", item.loc)
-    return AxisSlice(index(start, item.loc), 1, dropped=True)
+        fail("DSL0212", f"a subscript is an integer, not {describe(start)}", loc)
+    return AxisSlice(index(start, loc), 1, dropped=True)
 
 
 def index(item: Item, loc: Loc) -> ex.Expr:
@@ -255,59 +350,26 @@ def check_updatable(memory: Memory, loc: Loc) -> None:
 def read(
     c: Context, found: Access, other: ex.Expr | None = None, where: Value | None = None
 ) -> Item:
-    """Load a region; a rank-0 result is a scalar. `where` has the shape of the region."""
-    tile = c.emit.load(found.region, other, where)
-    tile = c.emit.reshape(tile, found.shape)
+    """Load a region, or gather what ids choose; a rank-0 result is a scalar.
+
+    `where` has the shape of the region.
+    """
+    if found.ids:
+        out = c.emit.value(found.region.memory.dtype, found.held)
+        c.emit.emit(ins.Gather(out, found.region, found.ids, found.axes, loc=c.emit.loc))
+    else:
+        out = c.emit.load(found.region, other, where)
+    tile = found.given(c, out)
     return ex.Read(tile) if not tile.type.shape else tile
 
 
-def extract(c: Context, x: Value, node: tree.Subscript, evaluate: Evaluate) -> Item:
-    """A constant slice of a tile, by NumPy's rules."""
-    starts: list[int] = []
-    steps: list[int] = []
-    sizes: list[int] = []
-    dropped: list[int] = []
-    new_axes: list[int] = []
-    kept = 0
-    for item in expand(node.items, x.type.rank, node.loc):
-        if _is_new_axis(item):
-            new_axes.append(kept)
-            kept += 1
-            continue
-        extent = x.type.shape[len(starts)]
-        if isinstance(item, tree.Slice):
-            parts = (item.start, item.stop, item.step)
-            known = [
-                None if p is None else c.integer(evaluate(p), p.loc, "a slice of a tile")
-                for p in parts
-            ]
-            if known[2] is not None and known[2] < 1:
-                fail("DSL0212", "the step of a slice is at least 1", item.loc)
-            chosen = range(*slice(*known).indices(extent))
-            if not chosen:
-                fail("DSL0204", f"this slice of {extent} elements is empty", item.loc)
-            starts.append(chosen.start)
-            steps.append(chosen.step)
-            sizes.append(len(chosen))
-            kept += 1
-        else:
-            at = c.integer(evaluate(item), item.loc, "a subscript of a tile")
-            if not -extent <= at < extent:
-                fail("DSL0212", f"subscript {at} is outside an axis of {extent} elements", item.loc)
-            dropped.append(len(starts))
-            starts.append(at % extent)
-            steps.append(1)
-            sizes.append(1)
-    shape = tuple(s for k, s in enumerate(sizes) if k not in dropped)
-    out = x
-    if shape != x.type.shape or any(s != 1 for s in steps):
-        out = c.emit.value(x.type.dtype, shape)
-        c.emit.emit(ins.Extract(out, x, tuple(starts), tuple(steps), tuple(dropped), loc=node.loc))
-    final = list(shape)
-    for place in new_axes:
-        final.insert(place, 1)
-    out = c.emit.reshape(out, tuple(final))
-    return ex.Read(out) if not out.type.shape else out
+def write(c: Context, found: Access, x: Value, loc: Loc) -> None:
+    """A tile of the access's shape to its region, or to where ids choose."""
+    tile = found.taken(c, x)
+    if found.ids:
+        c.emit.emit(ins.Scatter(found.region, tile, found.ids, found.axes, loc=loc))
+    else:
+        c.emit.emit(ins.Store(found.region, tile, loc=loc))
 
 
 def check_same_shape(found: tuple[int, ...], wanted: tuple[int, ...], loc: Loc) -> None:

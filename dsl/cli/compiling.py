@@ -33,6 +33,8 @@ class CompileOptions:
     cache: bool
     line_info: bool = False
     fmad: bool = False
+    source_lines: bool = False
+    trap_waits: bool = False
 
     def definitions(self) -> dict[str, Any]:
         """The values of `-D` by name; DSL0910 for one that cannot be read."""
@@ -53,6 +55,8 @@ class CompileOptions:
             observers=self._observers(),
             line_info=self.line_info,
             fmad=self.fmad,
+            source_lines=self.source_lines,
+            trap_waits=self.trap_waits,
         )
 
     def _observers(self) -> Iterator[Observer]:
@@ -120,6 +124,14 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--fmad", is_flag=True,
             help="GPUs: contract products and sums into FMAs (other last places).",
+        ),
+        click.option(
+            "--source-lines", is_flag=True,
+            help="NVIDIA: let profilers show the lines of the source.",
+        ),
+        click.option(
+            "--trap-waits", is_flag=True,
+            help="NVIDIA: stop a kernel that waits for ever, with the barrier's name.",
         ),
     )  # fmt: skip
     wrapped: Callable[..., Any] = gathered

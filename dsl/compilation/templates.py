@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dslc.calls import argument_facts
@@ -15,7 +14,7 @@ from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
 from dslc.calls.signature import Signature, as_dim, parameter_of
 from dslc.compilation.building import BuildOptions, build
-from dslc.compilation.called_kernels import CalledKernels
+from dslc.compilation.called_kernels import CalledKernels, CallSizes
 from dslc.compilation.dims_worth_knowing import worth_knowing
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.artifact import Param
     from dslc.compiler.ir import TileProgram
-    from dslc.frontend.imports import Files
-    from dslc.frontend.tree import Module
     from dslc.kernels import Sizes
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
@@ -137,7 +134,8 @@ class TemplateOrigin:
             choices, schedule = split(settled, self.signature.tunes)
             self._fix(known, self._needed, sizes)
             facts = self._facts(known, sizes, alignments, plain)
-            key = _key(known, choices, schedule, facts, chosen.calls_as_alone)
+            calls = self._called.sizes(known, sizes, alone=chosen.calls_as_alone)
+            key = _key(known, choices, schedule, facts, calls)
             return self._made.get(key) or self._make(
                 known, choices, schedule, sizes, alignments, plain, at_call, chosen.calls_as_alone
             )
@@ -231,8 +229,9 @@ class TemplateOrigin:
             program = None
             while program is None:
                 facts = self._facts(dims, exact or sizes, (), frozenset())
-                key = _key(dims, choices, {}, None)
-                program = self._programs.get(key) or self._elaborate(dims, choices, sizes)
+                calls = self._called.sizes(dims, sizes)
+                key = _key(dims, choices, {}, None, calls)
+                program = self._programs.get(key) or self._elaborate(dims, choices, sizes, calls)
             if len(self._programs) >= _MOST_PROGRAMS and key not in self._programs:
                 del self._programs[next(iter(self._programs))]
             self._programs[key] = program
@@ -267,10 +266,17 @@ class TemplateOrigin:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes, alignments, plain)
-                key = _key(dims, choices, schedule, facts, calls_as_alone)
+                calls = self._called.sizes(dims, sizes, alone=calls_as_alone)
+                key = _key(dims, choices, schedule, facts, calls)
                 if key in self._made:
                     return self._made[key]
-                program = self._elaborate(dims, choices, sizes, calls_as_alone=calls_as_alone)
+                used: list[object] = []
+                program = self._elaborate(dims, choices, sizes, calls, used)
+            # Calls of other sizes may have led to the same choices for all kernels.
+            same = _key(dims, choices, schedule, facts, tuple(used))
+            if same in self._made:
+                self._made[key] = self._made[same]
+                return self._made[key]
             program = argument_facts.with_facts(program, facts, self.machine.target)
             specialization = build(
                 program, choices, self.signature, self.machine, self.options, self._tile, schedule,
@@ -278,7 +284,7 @@ class TemplateOrigin:
             )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
-            self._made[key] = specialization
+            self._made[key] = self._made[same] = specialization
             return specialization
 
     def _elaborate(
@@ -286,15 +292,16 @@ class TemplateOrigin:
         dims: dict[str, int],
         choices: dict[str, object],
         sizes: Sizes,
-        *,
-        calls_as_alone: bool = False,
+        calls: CallSizes,
+        used: list[object] | None = None,
     ) -> Any:
         """The Tile IR, or None after fixing more dims that it was found to need."""
         from dslc.checker import NeedsDims
 
         try:
-            prefer = self._called.as_alone if calls_as_alone else self._called.preferred
+            prefer = self._called.preferences(calls, [] if used is None else used)
             program = self.template.elaborate(dims, choices, prefer)
+            self._called.has_elaborated()
             more = self._worth_knowing(program, dims, sizes)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
@@ -351,47 +358,12 @@ def _key(
     choices: Mapping[str, object],
     schedule: Mapping[str, int],
     facts: Facts | None,
-    calls_as_alone: bool = False,
+    calls: object = None,
 ) -> tuple[object, ...]:
     settled = (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()))
-    return (*settled, facts, calls_as_alone)
+    return (*settled, facts, calls)
 
 
 def _signature(template: Template) -> Signature:
     t = template
     return Signature(t.name, tuple(map(parameter_of, t.params)), t.dims, t.tunes, t.doc, t.loc)
-
-
-def origins(
-    module: Module,
-    options: BuildOptions,
-    *,
-    search: Sequence[Path] = (),
-    folder: Path | None = None,
-    files: Files | None = None,
-) -> dict[str, TemplateOrigin]:
-    """The kernels and programs of a syntax tree by name.
-
-    Imports are looked for in `folder`, then in `search`: of `files`, or on disk. DiagnosticError with
-    all that is wrong.
-    """
-    from dslc.checker import check_module
-    from dslc.compiler.targets import find_target
-    from dslc.frontend.imports import DISK
-    from dslc.frontend.printer import print_module
-    from dslc.machines.registry import resolve_target
-
-    checked = check_module(
-        module,
-        search=tuple(search),
-        define=options.define,
-        folder=folder,
-        files=files or DISK,
-        machine=find_target(resolve_target(options.target)),
-    )
-
-    def tile() -> str:
-        return print_module(module)
-
-    sources = checked.sources
-    return {n: TemplateOrigin(t, options, tile, sources) for n, t in checked.templates.items()}

@@ -31,7 +31,8 @@ def store(region: Any, x: Any, where: Any = None) -> None:
 def gather(region: Any, ids: Any, axis: int) -> Any:
     """Rows by index: `gather(t[:, h : h + B], ids, 0)` is t[ids, h : h + B].
 
-    The gathered axis is written `:`. `ids` is a tile of integers; ids out of range read 0.
+    The gathered axis is written `:`. `ids` is a tile of integers; ids out of range read 0. Of a tile
+    `gather(x, ids, 1)` is x[:, ids].
     """
 
 
@@ -46,6 +47,26 @@ def scatter(region: Any, ids: Any, x: Any, axis: int) -> None:
 @in_kernel
 def atomic_add(region: Any, x: Any) -> Any:
     """Add to a region, each element atomically; gives what stood there before."""
+
+
+@in_kernel
+def atomic_max(region: Any, x: Any) -> Any:
+    """Leave the greater of what stands there and x, each element atomically; gives what stood there."""
+
+
+@in_kernel
+def atomic_min(region: Any, x: Any) -> Any:
+    """Leave the less of what stands there and x, each element atomically; gives what stood there."""
+
+
+@in_kernel
+def atomic_exchange(region: Any, x: Any) -> Any:
+    """Write to a region, each element atomically; gives what stood there before."""
+
+
+@in_kernel
+def atomic_cas(region: Any, expected: Any, x: Any) -> Any:
+    """Write x where an element has the bits of `expected`; gives what stood there before."""
 
 
 @in_kernel

@@ -20,18 +20,32 @@ from dslc.checker.items import (
 )
 from dslc.checker.module import Template, check_module
 from dslc.checker.source import check_template
-from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, Severity
 from dslc.compiler.dtypes import DType
-from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.layout import Layout
 from dslc.frontend import tree
 from dslc.frontend.imports import DISK, Files
 from dslc.frontend.rules import check_module as check_rules
 from dslc.language_server.document import Document, Part
+from dslc.language_server.values import Values, expression_text
 
-Facts = Mapping[tuple[int, int], str]
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a name stands for: its type, and the values that it can have (empty where it has none)."""
+
+    type: str
+    values: str = ""
+
+
+Facts = Mapping[tuple[int, int], Fact]
 """What names stand for, by line and column in their part, both from 1."""
+
+
+Key = tuple[str, str]
+"""A part's own key, and a digest of what its meaning depends on beside it."""
 
 
 @dataclass
@@ -39,7 +53,7 @@ class Checked:
     """What is known of one part: findings with places in it, and its facts."""
 
     findings: list[Diagnostic]
-    facts: dict[tuple[int, int], str] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
 
 
 class Checker:
@@ -50,12 +64,26 @@ class Checker:
 
     def __init__(self, files: Files = DISK) -> None:
         self.files = files
-        self._checked: dict[tuple[str, str], Checked] = {}
-        self._facts: dict[str, Facts] = {}  # by the part's key
+        self._checked: dict[Path, dict[str, tuple[Key, Checked]]] = {}  # by the part's key
 
     def facts(self, part: Part) -> Facts:
         """What is known of the names of a part, empty before it was checked."""
-        return self._facts.get(part.key, {})
+        known = self._known(part)
+        return known[1].facts if known else {}
+
+    def key(self, part: Part) -> Key | None:
+        """What a part's meaning depends on; None before it was checked and where it is wrong."""
+        known = self._known(part)
+        if known is None or any(d.severity is Severity.ERROR for d in known[1].findings):
+            return None
+        return known[0]
+
+    def forget(self, document: Document) -> None:
+        """Forget what was known of a document."""
+        self._checked.pop(document.path, None)
+
+    def _known(self, part: Part) -> tuple[Key, Checked] | None:
+        return next((k[part.key] for k in list(self._checked.values()) if part.key in k), None)
 
     def check(self, document: Document) -> list[Diagnostic]:
         """All findings, with places in the document and in others."""
@@ -84,7 +112,8 @@ class Checker:
             return list(failure.diagnostics)
         around = self._around(document, checked.sources)
         findings: list[Diagnostic] = []
-        kept: dict[tuple[str, str], Checked] = {}
+        before = self._checked.get(document.path, {})
+        kept: dict[str, tuple[Key, Checked]] = {}
         for part in document.parts:
             if not isinstance(part.item, tree.Kernel | tree.Program):
                 continue
@@ -92,12 +121,11 @@ class Checker:
             if template is None or template.loc.file != part.key:
                 continue
             key = (part.key, around[isinstance(part.item, tree.Program)])
-            result = self._checked.get(key) or self._check(template)
-            kept[key] = result
-            self._facts[part.key] = result.facts
+            known = before.get(part.key)
+            result = known[1] if known and known[0] == key else self._check(template)
+            kept[part.key] = key, result
             findings += [d for d in result.findings if d not in findings]
-        live = {part.key for part in document.parts}
-        self._checked = {k: v for k, v in self._checked.items() if k[0] not in live} | kept
+        self._checked[document.path] = kept
         return findings
 
     def _around(self, document: Document, sources: Mapping[str, str]) -> dict[bool, str]:
@@ -107,15 +135,42 @@ class Checker:
         return {False: _digest(shared), True: _digest([*shared, *(p.text for p in kernels)])}
 
     def _check(self, template: Template) -> Checked:
-        checked = Checked([])
+        noted = _Noted(template.loc.file)
+        with observed(noted):
+            findings = check_template(template)
+        return Checked(findings, noted.facts())
 
-        def note(loc: Loc, item: Item) -> None:
-            if loc.file == template.loc.file and not isinstance(item, Lost):
-                checked.facts.setdefault((loc.line, loc.col), described(item))
 
-        with observed(note):
-            checked.findings = check_template(template)
-        return checked
+class _Noted:
+    """What a check tells of a part's names; the values of the first kernel that comes out count."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.items: dict[tuple[int, int], list[Item]] = {}
+        self.elaborated: Kernel | None = None
+
+    def name(self, loc: Loc, item: Item) -> None:
+        """Keep the items of a place until a kernel is there: those of a failed attempt go before."""
+        if self.elaborated is None and loc.file == self.file and not isinstance(item, Lost):
+            self.items.setdefault((loc.line, loc.col), []).append(item)
+
+    def kernel(self, kernel: Kernel) -> None:
+        """The first that is of the part itself."""
+        if self.elaborated is None and kernel.loc is not None and kernel.loc.file == self.file:
+            self.elaborated = kernel
+
+    def facts(self) -> Facts:
+        """What is known of each place."""
+        values = None if self.elaborated is None else Values(self.elaborated)
+        return {place: _fact(items, values) for place, items in self.items.items()}
+
+
+def _fact(items: list[Item], values: Values | None) -> Fact:
+    """That of the first of some items whose values are known, else of the first."""
+    for item in items:
+        if values is not None and (held := values.text(item)):
+            return Fact(described(item), held)
+    return Fact(described(items[0]))
 
 
 def _digest(texts: list[str]) -> str:
@@ -132,7 +187,7 @@ def described(item: Item) -> str:
             layout = f", layout {item.type.layout}" if item.type.layout is not None else ""
             return f"{item.type.dtype}{shape_text(item.type.shape)}{layout}"
         case Memory():
-            extents = ", ".join(_text(e) for e in item.shape)
+            extents = ", ".join(expression_text(e) for e in item.shape)
             return f"{item.dtype}[{extents}]"
         case bool() | int() | float() | str():
             return f"{item!r}"
@@ -147,15 +202,8 @@ def described(item: Item) -> str:
         case None | Lost() | Absent():
             return describe(item)
         case _:
-            known = f" = {_text(item)}" if not isinstance(item, ex.Var) else ""
+            known = f" = {expression_text(item)}" if not isinstance(item, ex.Var) else ""
             return f"{item.dtype}{known}"
-
-
-def _text(expr: ex.Expr) -> str:
-    from dslc.compiler.ir.text.printer import print_expr
-
-    text = print_expr(expr).replace("%", "")
-    return text if len(text) <= 60 else "..."
 
 
 class OpenFiles:

@@ -50,7 +50,8 @@ def choices(document: Document, facts: Facts, line: int, col: int, open_: Open) 
         return
     part, _ = document.at(line)
     for name, (kind, token) in locals_of(part).items():
-        yield Choice(name, kind.value, facts.get((token.line, token.col), ""))
+        fact = facts.get((token.line, token.col))
+        yield Choice(name, kind.value, fact.type if fact else "")
     for name, (kind, _, _) in module_names(document).items():
         yield Choice(name, kind.value)
     call = call_at(document, line, col)

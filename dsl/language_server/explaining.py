@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dslc.frontend import tree
 from dslc.frontend.printer import print_item
 from dslc.frontend.tokens import KEYWORDS, Token
-from dslc.language_server.checking import Facts
+from dslc.language_server.checking import Fact, Facts
 from dslc.language_server.document import Document, Part
 from dslc.language_server.language import Described, dtype_text, functions, statement_text
 from dslc.language_server.names import Kind, Name, locals_of, resolve
@@ -34,12 +34,13 @@ def hover(document: Document, facts: Facts, part: Part, token: Token) -> str | N
             return _item_text(name.part)
     fact = facts.get((token.line, token.col)) or _fact_of(facts, part, token.text)
     declared = _declared(name)
-    shown = f"{token.text}: {fact}" if fact else declared or token.text
+    shown = f"{token.text}: {fact.type}" if fact else declared or token.text
     about = f"{name.kind.value}" + (f", `{declared}`" if declared and fact else "")
-    return f"{_code(shown)}\n\n{about}"
+    values = f"\n\nvalues: {fact.values}" if fact and fact.values else ""
+    return f"{_code(shown)}\n\n{about}{values}"
 
 
-def _fact_of(facts: Facts, part: Part, name: str) -> str | None:
+def _fact_of(facts: Facts, part: Part, name: str) -> Fact | None:
     """What is known of a name elsewhere in its item."""
     for token in part.tokens:
         if token.text == name and (fact := facts.get((token.line, token.col))):
@@ -161,5 +162,5 @@ def inlay_hints(part: Part, facts: Facts) -> Iterator[tuple[Token, str]]:
         if kind is not Kind.LOCAL:
             continue
         fact = facts.get((token.line, token.col)) or _fact_of(facts, part, token.text)
-        if fact and "[" in fact and not fact.startswith("["):
-            yield token, f": {fact.split(', layout')[0]}"
+        if fact and "[" in fact.type and not fact.type.startswith("["):
+            yield token, f": {fact.type.split(', layout')[0]}"

@@ -16,10 +16,11 @@ from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
 from dslc.formatting import format_tile
 from dslc.frontend.tokens import Token
 from dslc.language_server import completing, explaining, navigation, outline
+from dslc.language_server.costs import Costs, Settings
 from dslc.language_server.document import Document, Part
 from dslc.language_server.fixes import fixes
 from dslc.language_server.names import Kind, occurrences, resolve
-from dslc.language_server.positions import column, span
+from dslc.language_server.positions import column, position, span
 from dslc.language_server.workspace import Workspace
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
@@ -54,11 +55,34 @@ _LEGEND = types.SemanticTokensLegend(list(outline.TOKEN_TYPES), list(outline.TOK
 class TileServer(LanguageServer):
     """pygls's server with a workspace of documents."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings | None = None) -> None:
         super().__init__("dslc", dslc.__version__)
         self.sources = Workspace()
         self.checks: dict[str, asyncio.Task[None]] = {}
         self.background = ThreadPoolExecutor(1, "dslc-checker")
+        self.settings = settings or Settings()
+        self._costs: Costs | None = None
+
+    @property
+    def costs(self) -> Costs:
+        """What lines cost, in the loop that requests are answered in."""
+        if self._costs is None:
+            loop = asyncio.get_running_loop()
+            self._costs = Costs(self.settings, self.refresh, loop.call_soon_threadsafe)
+        return self._costs
+
+    def refresh(self) -> None:
+        """Have the editor ask for hints again, where it can be told to."""
+        of_workspace = self.client_capabilities.workspace
+        hints = of_workspace and of_workspace.inlay_hint
+        if hints and hints.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
+
+    def close(self) -> None:
+        """End what was started."""
+        self.background.shutdown(wait=False, cancel_futures=True)
+        if self._costs is not None:
+            self._costs.close()
 
     def document(self, uri: str) -> Document:
         """The document of a URI, as the editor has it now."""
@@ -91,10 +115,10 @@ def _location(found: navigation.Found) -> types.Location:
     return types.Location(uri, _range(found.document, found.part, found.token))
 
 
-def make_server() -> TileServer:
+def make_server(settings: Settings | None = None) -> TileServer:
     """A server with all that it answers."""
     sys.setswitchinterval(0.001)  # a request does not wait long for the checker's thread
-    server = TileServer()
+    server = TileServer(settings)
     _follow(server)
     _explain(server)
     _navigate(server)
@@ -119,6 +143,7 @@ def _follow(server: TileServer) -> None:
                 uri, [_diagnostic(document, d) for d in findings if _is_in(document, d)], version
             )
         )
+        server.refresh()
 
     def later(uri: str) -> None:
         waiting = server.checks.pop(uri, None)
@@ -130,6 +155,20 @@ def _follow(server: TileServer) -> None:
     def _(params: types.InitializedParams) -> None:
         root = server.workspace.root_path
         server.sources.folder = Path(root) if root else None
+
+    @server.feature(types.INITIALIZE)
+    def _(params: types.InitializeParams) -> None:
+        server.settings.take(params.initialization_options)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    def _(params: types.DidChangeConfigurationParams) -> None:
+        given = params.settings
+        server.settings.take(given.get("dslc", given) if isinstance(given, dict) else None)
+        server.refresh()
+
+    @server.feature(types.SHUTDOWN)
+    def _(params: None) -> None:
+        server.close()
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def _(params: types.DidOpenTextDocumentParams) -> None:
@@ -246,6 +285,17 @@ def _explain(server: TileServer) -> None:
             for token, text in explaining.inlay_hints(part, server.sources.facts(part)):
                 end = _range(document, part, token).end
                 hints.append(types.InlayHint(end, text, types.InlayHintKind.Type))
+            key = server.sources.checker.key(part)
+            for line, (text, more) in server.costs.hints(document, part, key, server.sources.texts):
+                row = document.rows[start + line - 1]
+                hints.append(
+                    types.InlayHint(
+                        position(document.rows, start + line, len(row) + 1),
+                        text,
+                        tooltip=more or None,
+                        padding_left=True,
+                    )
+                )
         return hints
 
 

@@ -37,7 +37,9 @@ class Workspace:
 
     def close(self, path: Path) -> None:
         """Forget an open document."""
-        self.files.documents.pop(path.resolve(), None)
+        document = self.files.documents.pop(path.resolve(), None)
+        if document is not None:
+            self.checker.forget(document)
 
     def open_(self, path: Path) -> Document | None:
         """The document of a path, open or on disk; None where it cannot be read."""
@@ -52,6 +54,11 @@ class Workspace:
         except (OSError, DiagnosticError):
             return None
         return known[1]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of all open documents by path."""
+        return {str(path): d.text for path, d in self.files.documents.items()}
 
     def facts(self, part: Part) -> Facts:
         """What the last check learned of a part."""

@@ -59,6 +59,7 @@ class CpuMachine(Machine):
         native="so",
         is_simulated=False,
         packs_written_rows=True,
+        chooses_for_calls=True,
         precedence=1,
         tuning="measured",
         c_interface=CInterface(

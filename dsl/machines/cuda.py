@@ -106,7 +106,13 @@ class CudaMachine(Machine):
     def _options(self) -> Options:
         from dslc.codegen.cuda.tools.toolchain import Options
 
-        return Options(line_info=self._code.line_info, fmad=self._code.fmad)
+        code = self._code
+        return Options(
+            line_info=code.line_info,
+            fmad=code.fmad,
+            source_lines=code.source_lines,
+            trap_waits=code.trap_waits,
+        )
 
     def lower(self, program: TileProgram) -> Artifact:
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""

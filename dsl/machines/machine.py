@@ -45,11 +45,14 @@ class CodeOptions:
     """How a machine's code is compiled; it bears on GPUs.
 
     `line_info` lets profilers show the lines of the emitted text. `fmad` lets the compiler contract
-    products and sums into FMAs, which changes results in the last place.
+    products and sums into FMAs, which changes results in the last place. On NVIDIA's, `source_lines`
+    lets profilers show the lines of the source, and `trap_waits` stops a kernel whose wait never ends.
     """
 
     line_info: bool = False
     fmad: bool = False
+    source_lines: bool = False
+    trap_waits: bool = False
 
 
 PLAIN_CODE = CodeOptions()
@@ -105,9 +108,10 @@ class Facts:
     rows of packed bytes, those that a kernel reads are packed for it with `packs_read_rows`, and those
     that it writes are bytes with `packs_written_rows`. `choices_seldom_fit` tells that the first
     choices of a kernel are often refused: products of choices are looked through, also for kernels
-    that programs call. `unaligned_forms` is where a package may have a form for tensors that begin
-    anywhere. Where no target is named, the machine with the highest `precedence` that is here is meant;
-    0 has to be named.
+    that programs call. `chooses_for_calls` tells that kernels which a program calls are chosen for the
+    call's sizes, as kernels alone are; elsewhere the first choices are theirs. `unaligned_forms` is
+    where a package may have a form for tensors that begin anywhere. Where no target is named, the
+    machine with the highest `precedence` that is here is meant; 0 has to be named.
     """
 
     native: str
@@ -117,6 +121,7 @@ class Facts:
     packs_read_rows: bool = True
     packs_written_rows: bool = False
     choices_seldom_fit: bool = False
+    chooses_for_calls: bool = False
     unaligned_forms: bool = False
     precedence: int = 0
     tuning: Tuning | None = None

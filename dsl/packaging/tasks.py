@@ -96,7 +96,7 @@ def _origins(
     tuning: str,
 ) -> dict[str, TemplateOrigin]:
     from dslc.compilation.building import build_options
-    from dslc.compilation.templates import origins
+    from dslc.compilation.origins import origins
     from dslc.frontend import parse_tile
     from dslc.frontend.imports import Texts, normal_path
     from dslc.tuner.store import parse

@@ -13,7 +13,15 @@ async function start() {
   if (settings.get("python")) {
     documents.push({ scheme: "file", language: "python" });
   }
-  client = new LanguageClient("dslc", "Tile", { command, args }, { documentSelector: documents });
+  const options = {
+    documentSelector: documents,
+    initializationOptions: {
+      target: settings.get("target"),
+      dims: settings.get("dims"),
+      costs: settings.get("costs"),
+    },
+  };
+  client = new LanguageClient("dslc", "Tile", { command, args }, options);
   try {
     await client.start();
   } catch (failure) {

@@ -62,6 +62,10 @@ def assigned(expression):
         ("load(x[0:4, 0:8], other=1)", "f16", (4, 8)),
         ("gather(x[:, 0:8], i[0:5], 0)", "f16", (5, 8)),
         ("gather(x[0:4, :], i[0:5], 1)", "f16", (4, 5)),
+        ("x[i[0:5], i[0:5]]", "f16", (5,)),
+        ("x[i[0:5][:, None], i[0:4]]", "f16", (5, 4)),
+        ("x[i[0:5], None, i[0:5]]", "f16", (5, 1)),
+        ("x[i[0:5], 0:8]", "f16", (5, 8)),
         ("dot(x[0:4, 0:8], x[0:8, 0:2])", "f32", (4, 2)),
         ("dot(x[0:4, 0:8], x[0:2, 0:8], transposed='b')", "f32", (4, 2)),
         ("dot(t[0:2, 0:4, 0:8], t[0, 0:8, 0:3])", "f32", (2, 4, 3)),
@@ -99,6 +103,10 @@ def test_open_slices_need_static_dims():
         ("any(x[0:4, 0:8], 0)", "DSL0214"),
         ("zeros(f32, [0, 4])", "DSL0204"),
         ("x[0:4, 0:8][9]", "DSL0212"),
+        ("x[x[0:4, 0] > 0.0, 0:8]", "DSL0212"),
+        ("x[i[0:4], i[0:3]]", "DSL0203"),
+        ("load(x[i[0:4], 0:8], other=1.0)", "DSL0212"),
+        ("x[0:4, 0:8][i[0:4], x[0, 0:4]]", "DSL0212"),
         ("x[4:0, 0:8]", "DSL0204"),
         ("block_index()", "DSL0215"),
         ("sqrt(-1)", "DSL0224"),
@@ -175,7 +183,9 @@ kernel k(a: f16[M, K], c: out f16[M, K]):
 def test_every_function_of_the_language_is_there():
     named = """zeros full arange cast view sum max min argmax argmin any all cumsum transpose reshape
         broadcast repeat concat where select minimum maximum clamp abs exp exp2 log log2 sqrt rsqrt
-        sin cos tanh sigmoid erf floor ceil round fma load gather scatter atomic_add dim cdiv dot
+        sin cos tanh sigmoid erf floor ceil round fma load gather scatter
+        atomic_add atomic_max atomic_min atomic_exchange atomic_cas
+        dim cdiv dot
         buffer shared register copy_async commit wait sync block_index semaphore_wait
         semaphore_release print store prod cumprod cummax cummin reduce scan sort argsort topk"""
     assert set(named.split()) == set(FUNCTIONS)

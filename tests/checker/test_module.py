@@ -153,4 +153,4 @@ kernel k(x: f16[N], y: inout f16[N]):
     y[0:32] += b[0:32]
 """)
     assert [m.memory.role for m in every(kernel, ins.Alloc)] == [Role.BUFFER]
-    assert len(every(kernel, ins.AtomicAdd)) == 1
+    assert len(every(kernel, ins.AtomicRmw)) == 1

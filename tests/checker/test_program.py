@@ -4,6 +4,7 @@ import pytest
 from dslc.checker import NeedsDims, check_module
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Program
+from dslc.compiler.ir import expr as ex
 from dslc.frontend import parse_tile
 
 from support.kernels import check
@@ -98,3 +99,57 @@ program twice(x: f16[S, 2], y: out f16[S, 2]):
             "twice"
         ].elaborate()
     assert e.value.diagnostics[0].code == "DSL0203"
+
+
+STEPS = """
+kernel half(x: f32[N], y: out f32[N]):
+    for n in parallel(range(0, N, 64)):
+        y[n : n + 64] = 0.5 * x[n : n + 64]
+
+program steps(x: f32[N], extra: f32[N] | None, n: i32, y: out f32[N]):
+    const MORE = True
+    parts = max(1, cdiv(132, 4 * (1 if n > 4 else 2))) + max(n, 3)
+    t = buffer(f32, [N])
+    a, b = t, buffer(f32, [parts * N])
+    half(x, t)
+    for i in static(range(2)):
+        t = buffer(f32, [N])
+        half(a, t)
+        a, t = t, a
+    for i in range(3 if MORE else 1):
+        half(a, y)
+    if extra is not None:
+        half(extra, y)
+"""
+
+
+def test_loops_are_written_out_and_names_change_places():
+    program = check(STEPS).templates["steps"].without(["extra"]).elaborate({})
+    assert isinstance(program, Program)
+    names = [tuple(a.name for a in call.args) for call in program.calls]
+    assert names == [("x", "t"), ("t", "t_1"), ("t_1", "t_2"), *[("t_2", "y")] * 3]
+    assert len(check(STEPS).templates["steps"].elaborate({}).calls) == 7
+
+
+def test_an_extent_is_an_expression_of_dims_and_parameters():
+    program = check(STEPS).templates["steps"].elaborate({})
+    known = {*program.dims, *(p for p in program.params if isinstance(p, ex.Var))}
+    assert all(ex.free_vars(e) <= known for b in program.buffers for e in b.shape)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("if n > 3:\n        half(x, y)", "DSL0228"),
+        ("for i in range(n):\n        half(x, y)", "DSL0206"),
+        ("for i in parallel(range(3)):\n        half(x, y)", "DSL0228"),
+        ("while n > 3:\n        half(x, y)", "DSL0228"),
+        ("a, b = x", "DSL0215"),
+        ("N = x", "DSL0216"),
+        ("x = buffer(f32, [N])", "DSL0216"),
+    ],
+)
+def test_what_a_program_cannot_do(line, code):
+    with pytest.raises(DiagnosticError) as e:
+        check(STEPS + f"    {line}\n").templates["steps"].elaborate({})
+    assert e.value.diagnostics[0].code == code

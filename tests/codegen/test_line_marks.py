@@ -7,7 +7,7 @@ from pathlib import Path
 import dslc
 import pytest
 from dslc.codegen.cuda.tools.sass_lines import parse_sass
-from dslc.codegen.line_marks import line_marks, marked, unmarked, unmarked_assembly
+from dslc.codegen.line_marks import directed, line_marks, marked, unmarked, unmarked_assembly
 from dslc.compiler.diagnostics import Loc
 
 SOURCE = """\
@@ -95,4 +95,21 @@ def test_sass_counts_for_the_line_that_calls() -> None:
         ("k:", None),
         ("  0000  LDC R1, c[0x0][0x28]", 9),
         ("  0010  @!P0 LDG.E R2, desc[UR4][R2.64]", 12),
+    ]
+
+
+def test_lines_of_c_say_for_which_line_of_the_source_they_are() -> None:
+    text = "int f() {\n  a();  //@line gemm.tile:3\n  {\n    b();  //@line gemm.tile:4\n  }\n}\n"
+    assert directed(text).splitlines() == [
+        "int f() {",
+        '#line 3 "gemm.tile"',
+        "  a();",
+        '#line 3 "gemm.tile"',
+        "  {",
+        '#line 4 "gemm.tile"',
+        "    b();",
+        '#line 4 "gemm.tile"',
+        "  }",
+        '#line 4 "gemm.tile"',
+        "}",
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,89 @@ def test_names_are_explained(play) -> None:
             )
         )
         assert ": f32[64]" in [h.label for h in hints]
+
+    play(scenario)
+
+
+VALUES = """kernel scores(w: u4[N, K], x: f16[N, K], y: out f16[N, K]):
+    require K <= 4096
+    for n in parallel(range(0, N, 16)):
+        best = zeros(f16, [16])
+        for k in range(0, K, 32):
+            centred = cast(w[n : n + 16, k : k + 32], i8) - 8
+            gate = sigmoid(x[n : n + 16, k : k + 32])
+            lane = k % 7
+            best = maximum(best, max(gate, 1))
+            y[n : n + 16, k : k + 32] = gate * cast(centred + lane, f16)
+"""
+
+
+def as_python(text: str) -> str:
+    """A kernel of these tests as a decorated function."""
+    head = (
+        "import dslc\nfrom dslc.lang import *\n\nN, K = dims('N K')\n\n\n@dslc.kernel\ndef scores"
+    )
+    text = re.sub(r"(\w+): (out )?(\w\d+)\[", r"\1: \2tensor[\3, ", text).replace(
+        "out tensor", "out"
+    )
+    return text.replace("kernel scores", head).replace("require K <= 4096", "require(K <= 4096)")
+
+
+@pytest.mark.parametrize("name", ["values.tile", "values.py"])
+def test_a_hover_says_which_values_a_name_can_have(play, name: str) -> None:
+    text = VALUES
+    if name.endswith(".py"):
+        text = as_python(text)
+
+    async def scenario(editor) -> None:
+        async def values(mark: str) -> str:
+            found = await editor.client.text_document_hover_async(
+                types.HoverParams(**editor.at(name, mark))
+            )
+            return found.contents.value.partition("values: ")[2]
+
+        assert await editor.open(name, text) == []
+        assert await values("w|[n") == "0 to 15"
+        assert await values("x|[n") == "any"
+        assert await values("cent|red =") == "-8 to 7"
+        assert await values("gat|e =") == "0 to 1"
+        assert await values("best = maximum(be|st") == "0 to 1"
+        assert await values("lan|e =") == "0 to 6"
+        assert await values("|n : n + 16, k : k + 32], i8") == "from 0, below N, in steps of 16"
+        assert await values("k| %") == "from 0, below K, in steps of 32"
+        assert await values("range(0, K|,") == "0 to 4096"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("name", ["costs.tile", "costs.py"])
+def test_lines_show_what_they_cost_once_it_is_computed(play, name: str) -> None:
+    text = VALUES if name.endswith(".tile") else as_python(VALUES)
+
+    async def scenario(editor) -> None:
+        assert await editor.open(name, text) == []
+        head = next(n for n, row in enumerate(text.split("\n"), 1) if "scores(" in row)
+        lines = await editor.hints(name, "hip:gfx942")
+        (said,) = lines[head]
+        assert re.search(
+            r"hip:gfx942, N=1024, K=2048: [\d.]+ us, limited by .*; \d+ registers", said
+        )
+        (load,) = (n for n, row in enumerate(text.split("\n"), 1) if "sigmoid" in row)
+        (cost,) = (t for t in lines[load] if " us" in t)
+        assert re.match(r"[\d.]+ us · \d+ reg", cost)
+        # A comment above moves them; a line that changed has none until it is computed again.
+        await editor.change(
+            name, "gate = sigmoid(", "# here\n            gate = 2.0 * sigmoid(", wait=False
+        )
+        moved = await editor.hints(name)
+        assert moved[head] == lines[head]
+        assert not any(" us" in t for t in moved.get(load + 1, ()))
+        while not any(" us" in t for t in (await editor.hints(name)).get(load + 1, ())):
+            await asyncio.wait_for(editor.refreshed.wait(), 100)
+        # What does not compile for the machine says so in its place.
+        await editor.change(name, "0:K" if "0:K" in text else "K <= 4096", "K <= 1024")
+        refused = await editor.hints(name, "DSL07")
+        assert any("1024" in t for t in refused[head])
 
     play(scenario)
 

@@ -80,6 +80,14 @@ def test_how_code_is_compiled_is_an_option(lib: Any) -> None:
     assert len(toolchains) == 3
 
 
+def test_profilers_may_show_the_source(lib: Any) -> None:
+    made = dslc.compile(SOURCE, "cuda:sm_90a", source_lines=True).scale.specialize()
+    assert "#line " in made.source("cu")
+    assert '.file\t1 "' in made.source("ptx")
+    assert "<source>" in made.source("ptx")
+    assert "#line" not in lib.scale.specialize().source("cu")
+
+
 def test_a_call_launches(lib: Any, driver: FakeDriver) -> None:
     x, y = arrays()
     lib.scale(x, 2.0, y)

@@ -167,7 +167,7 @@ class Builder(Scope):
         shape = tuple(s for (s,), a in zip(sizes, axes, strict=True) if not a.dropped)
         region = Region(memory, tuple(axes))
         out = self.value(memory.dtype, shape)
-        self.emit(out, lambda out: ins.Gather(out, region, ids, axis))
+        self.emit(out, lambda out: ins.Gather(out, region, (ids,), (axis,)))
 
     def make_let(self) -> None:
         var = Var(self.name("s"), INDEX)
@@ -219,7 +219,9 @@ class Builder(Scope):
         memory = Memory("count", I32, (index(x.type.shape[0]),), Role.BUFFER)
         region = Region(memory, (AxisSlice(index(0), x.type.shape[0]),))
         self.body += [ins.Alloc(memory), ins.Store(region, x)]
-        self.emit(self.value(I32, x.type.shape), lambda out: ins.AtomicAdd(region, x, out))
+        self.emit(
+            self.value(I32, x.type.shape), lambda out: ins.AtomicRmw("add", region, x, out=out)
+        )
         self.emit(self.value(I32, x.type.shape), lambda out: ins.Load(out, region))
 
     # Control flow

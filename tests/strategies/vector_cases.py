@@ -41,6 +41,17 @@ BODIES = {
         %c = convert %m : f32x16
         store %b[64], %c
     """,
+    "orders": "".join(
+        f"""
+        %x{n} = load %a[{64 * n}] : {d}x8
+        %y{n} = load %a[{64 * n + 512}] : {d}x8
+        %lt{n} = lt %x{n}, %y{n} : boolx8
+        store %b[{16 * n}], %lt{n}
+        %ge{n} = ge %x{n}, %y{n} : boolx8
+        store %b[{16 * n + 8}], %ge{n}
+        """
+        for n, d in enumerate(("u8", "i8", "u16", "i32", "u32", "u64"))
+    ),
     "apart": """
         %x = load_strided %a[300], -20 : i32x9
         store_strided %b[400], -12, %x

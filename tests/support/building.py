@@ -148,7 +148,7 @@ class Builder:
 
     def atomic_add(self, region, x, out=False) -> Value | None:
         before = self.value(region.memory.dtype, region.shape) if out else None
-        self.add(ins.AtomicAdd(region, x, before, loc=self.loc()))
+        self.add(ins.AtomicRmw("add", region, x, out=before, loc=self.loc()))
         return before
 
     def let(self, name, value) -> ex.Var:

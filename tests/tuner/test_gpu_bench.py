@@ -77,6 +77,16 @@ def test_weights_are_packed_for_each_storage(driver: FakeDriver, lib: Library) -
     assert driver.count("allocations") == driver.count("frees")
 
 
+def test_arrays_of_what_is_closed_are_nobodys(driver: FakeDriver, lib: Library) -> None:
+    """They may make room for another storage."""
+    bench = bench_of(lib.scale, {"N": 1024}, s=2.0)
+    loaded = bench.load(scale_artifact())
+    assert +bench._users
+    loaded.close()
+    assert not +bench._users
+    bench.close()
+
+
 def test_given_arguments_are_used(driver: FakeDriver, lib: Library) -> None:
     x = np.arange(1024, dtype=np.float32)
     bench = bench_of(lib.scale, {"N": 1024}, x=x, s=3.0)

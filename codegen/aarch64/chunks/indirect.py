@@ -16,20 +16,19 @@ from dslc.codegen.chunks.indirect import row_of, runs_along_rows
 from dslc.codegen.chunks.nests import lanes_for
 from dslc.compiler.ir import Region, TileType, Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import Indexed
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
 
-def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Region, At]:
-    """The region of one id, and a chunk's coordinates in it."""
-    return row_of(
-        e, region, ids, axis, at, lambda where: to_general(e, e.pull(ids, where), ids.type.dtype)
-    )
+def row(e: Emission, i: Indexed, at: At) -> tuple[Region, At]:
+    """The region of one place that ids choose, and a chunk's coordinates in it."""
+    return row_of(e, i, at, lambda ids, at: to_general(e, e.pull(ids, at), ids.type.dtype))
 
 
-def _lanes(shape: tuple[int, ...], region: Region, ids: Value, axis: int) -> int:
-    return lanes_for(shape[-1]) if shape and runs_along_rows(region, axis) else 1
+def _lanes(i: Indexed, shape: tuple[int, ...]) -> int:
+    return lanes_for(shape[-1]) if runs_along_rows(i) else 1
 
 
 def gather(e: Emission, i: ins.Gather) -> None:
@@ -38,12 +37,13 @@ def gather(e: Emission, i: ins.Gather) -> None:
     dtype = i.out.type.dtype
 
     def chunk(at: At) -> None:
-        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        region, rest = row(e, i, at)
         one = ins.Load(Value(TileType(dtype, region.shape)), region)
         store_lanes(e, result, at, for_memory(e, load(e, one, rest), dtype))
 
     shape = i.out.type.shape
-    nest(e, shape, _lanes(shape, i.region, i.ids, i.axis), chunk, unroll=in_registers(e, i.ids))
+    held = any(in_registers(e, ids) for ids in i.ids)
+    nest(e, shape, _lanes(i, shape), chunk, unroll=held)
     e.settle(i.out, result)
 
 
@@ -51,13 +51,13 @@ def scatter(e: Emission, i: ins.Scatter) -> None:
     """Row by row; ids out of range are dropped."""
 
     def chunk(at: At) -> None:
-        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        region, rest = row(e, i, at)
         lanes = for_memory(e, e.pull(i.x, at), i.x.type.dtype)
         store_chunk(e, region, rest, lanes)
 
     shape = i.x.type.shape
-    held = in_registers(e, i.x) or in_registers(e, i.ids)
-    nest(e, shape, _lanes(shape, i.region, i.ids, i.axis), chunk, unroll=held)
+    held = any(in_registers(e, v) for v in (i.x, *i.ids))
+    nest(e, shape, _lanes(i, shape), chunk, unroll=held)
     e.forget()
 
 

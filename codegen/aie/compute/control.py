@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dslc.codegen.aie.compute import branches, cascades, onchip, products, reductions
 from dslc.codegen.aie.compute import carried as carried_tiles
 from dslc.codegen.aie.compute.emission import (
     Emission,
-    Flat,
     Stored,
     dense_strides,
     refuse,
     without_code,
 )
-from dslc.codegen.aie.compute.filling import copy, copy_rows, copy_woven, fill, held, woven
+from dslc.codegen.aie.compute.filling import fill, held
 from dslc.codegen.aie.compute.loop_ranges import Iterations
-from dslc.codegen.aie.compute.ports import Ports
+from dslc.codegen.aie.compute.object_flow import Objects
 from dslc.codegen.aie.compute.scalars import scalar
 from dslc.codegen.aie.compute.shaping import units_only
-from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
+from dslc.codegen.aie.dtypes import element
 from dslc.codegen.aie.planning.blocking import Blocking
 from dslc.codegen.aie.planning.merging import Cascade
-from dslc.codegen.aie.planning.plan import Fifo
-from dslc.codegen.aie.planning.scopes import Access, Scope, Scopes
-from dslc.codegen.aie.planning.streams import Stream
+from dslc.codegen.aie.planning.scopes import Scope, Scopes
 from dslc.compiler.ir import Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -38,20 +32,15 @@ from dslc.compiler.ir.traverse import Body, tile_of
 
 @dataclass(slots=True)
 class Program:
-    """One core's program as it is written: its FIFOs by stream, the objects that it holds now.
+    """One core's program as it is written, and the objects of its FIFOs.
 
-    `windows` are the sizes of those that were copied without what they had been widened by. In a
-    cascade it is the program of one of `stages` cores, the `stage`th.
+    In a cascade it is the program of one of `stages` cores, the `stage`th.
     """
 
     e: Emission
     scopes: Scopes
-    fifos: Mapping[Stream, Fifo]
+    objects: Objects
     blocking: Blocking
-    accesses: Mapping[Stmt, tuple[Stream, Access]]
-    ports: Ports
-    objects: dict[Stream, str] = field(default_factory=dict)
-    windows: dict[Stream, tuple[int, ...]] = field(default_factory=dict)
     cascade: Cascade | None = None
     stage: int = 0
     stages: int = 1
@@ -60,87 +49,6 @@ class Program:
     def iterations(self) -> Iterations:
         """Which iterations of loops this core runs."""
         return Iterations(self.e, self.cascade, self.stage, self.stages)
-
-    @contextmanager
-    def objects_of(self, scope: Scope) -> Iterator[None]:
-        """Acquire the objects of a scope, and release them after it."""
-        groups: dict[Fifo, list[Stream]] = {}
-        for stream, fifo in self.fifos.items():
-            if stream.scope is scope:
-                groups.setdefault(fifo, []).append(stream)
-        for fifo, streams in list(groups.items()):
-            streams.sort(key=lambda s: s.number)
-            taken = self.ports.acquire(self.e, fifo, streams)
-            for stream in streams:
-                self.objects[stream] = self._viewed(taken[stream], fifo, stream)
-                if stream.output and stream.covered < stream.elements:
-                    self._clear(stream)
-            if fifo.is_passed_on(streams[0]):
-                self._keep_objects(streams)
-                self.ports.release(self.e, fifo, streams)
-                del groups[fifo]
-        yield
-        for fifo, streams in groups.items():
-            self.ports.release(self.e, fifo, streams)
-
-    def _viewed(self, name: str, fifo: Fifo, stream: Stream) -> str:
-        """An object as its tensor's type, where the FIFO is of bytes that several tensors share."""
-        if fifo.dtype == stream.memory.dtype:
-            return name
-        source = f"memref<{fifo.elements}x{stored(fifo.dtype)}>"
-        target = f"memref<{stream.elements}x{stored(stream.memory.dtype)}>"
-        zero = self.e.out.constant(0, "index")
-        return self.e.out.op(f"memref.view {name}[{zero}][] : {source} to {target}", stream.name)
-
-    def _clear(self, stream: Stream) -> None:
-        """Zeros in an object that was widened to whole words: all of it is sent."""
-        e, dtype, count = self.e, stream.memory.dtype, stream.elements
-        target = Stored(self.objects[stream], count, dtype, (count,), (1,))
-        with e.loop(count) as loop:
-            e.store(e.out.constant(0, stored(dtype)), target, Flat(e.out.at(loop)), 1, raw=True)
-
-    def _keep_objects(self, streams: list[Stream]) -> None:
-        """Copies of objects whose FIFO is wanted for others before they are done with."""
-        for stream in streams:
-            count, dtype = stream.elements, stream.memory.dtype
-            if stream.weave is not None:
-                asked = stream.asked or stream.sizes
-                rows = math.prod(asked[:-1])
-                kept = self.e.buffer(stream.name, dtype, (rows, asked[-1]))
-                source = woven(self.objects[stream], stream)
-                copy_woven(self.e, source, kept, stream.sizes[-1])
-                self.windows[stream] = asked
-            elif stream.asked is None:
-                kept = self.e.buffer(stream.name, dtype, (count,))
-                copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), kept)
-            else:
-                rows, wide = math.prod(stream.sizes[:-1]), stream.sizes[-1]
-                shape = rows, stream.asked[-1]
-                kept = self.e.buffer(stream.name, dtype, shape)
-                source = Stored(self.objects[stream], count, dtype, shape, (wide, 1))
-                copy_rows(self.e, source, kept)
-                self.windows[stream] = stream.asked
-            self.objects[stream] = kept.name
-
-    def part(self, stmt: ins.Load | ins.Store) -> Stored:
-        """Where an access lies in its object."""
-        stream, access = self.accesses[stmt]
-        part = stream.parts[access]
-        sizes = self.windows.get(stream, stream.sizes)
-        window = dense_strides(sizes)
-        offset = sum(o * s for o, s in zip(part.offsets, window, strict=True))
-        axes = [n for n, a in enumerate(stmt.region.axes) if not a.dropped]
-        strides = tuple(part.steps[n] * window[n] for n in axes)
-        name, shape = self.objects[stream], stmt.region.shape
-        dtype = stream.memory.dtype
-        count = self._count(stream, sizes)
-        return Stored(name, count, dtype, shape, strides, offset, stream.blocks)
-
-    @staticmethod
-    def _count(stream: Stream, sizes: tuple[int, ...]) -> int:
-        """The elements of the memory that a window lies in: whole words."""
-        unit = max(1, WORD // bytes_of(stream.memory.dtype))
-        return -(-math.prod(sizes) // unit) * unit
 
     # Statements
 
@@ -183,7 +91,7 @@ class Program:
             case ins.Load():
                 self._load(stmt)
             case ins.Store():
-                fill(e, stmt.x, self.part(stmt))
+                fill(e, stmt.x, self.objects.part(stmt))
             case ins.Alloc(memory):
                 shape = tuple(int(constant(n) or 0) for n in memory.shape)
                 e.memories[memory] = e.buffer(memory.name, memory.dtype, shape)
@@ -191,8 +99,8 @@ class Program:
                 onchip.gather(e, stmt)
             case ins.Scatter() if stmt.region.memory.role is Role.BUFFER:
                 onchip.scatter(e, stmt)
-            case ins.AtomicAdd() if stmt.region.memory.role is Role.BUFFER:
-                onchip.atomic_add(e, stmt)
+            case ins.AtomicRmw() if stmt.region.memory.role is Role.BUFFER:
+                onchip.atomic_rmw(e, stmt)
             case ins.Reduce():
                 reductions.reduce(e, stmt)
             case ins.Scan():
@@ -235,7 +143,7 @@ class Program:
         filled = stmt.other is not None and constant(stmt.other) != 0
         if filled and any(a.checked for a in stmt.region.axes):
             raise refuse(stmt, "an NPU's tensors are padded with 0: another fill needs a where")
-        self.e.held[stmt.out] = self.part(stmt)
+        self.e.held[stmt.out] = self.objects.part(stmt)
 
     def _concat(self, stmt: ins.Concat) -> None:
         e, out = self.e, stmt.out
@@ -269,7 +177,7 @@ class Program:
             for number, carried in enumerate(numbers):
                 assert isinstance(carried.inner, ex.Var)
                 e.scalars[carried.inner] = loop.carried[number].inner
-            with self.objects_of(scope), self.iterations.guarded(stmt, scope):
+            with self.objects.of(scope), self.iterations.guarded(stmt, scope):
                 self.body(stmt.body)
                 carried_tiles.hand_on(e, tiles)
                 loop.yielded += [scalar(e, stmt, self._expr(c.yielded)) for c in numbers]
@@ -283,7 +191,7 @@ class Program:
         cells = branches.Cells(e, stmt, stmt.carried)
         with e.loop(trips, (), stmt.var.name) as loop:
             e.scalars[stmt.var] = self.iterations.counter(stmt, e.out.at(loop))
-            with self.objects_of(scope), self.iterations.guarded(stmt, scope):
+            with self.objects.of(scope), self.iterations.guarded(stmt, scope):
                 cells.enter()
                 self.body(stmt.body)
                 carried_tiles.hand_on(e, tiles)

@@ -10,6 +10,7 @@ from dslc.codegen.aie.compute.cascades import vectors_of
 from dslc.codegen.aie.compute.control import Program
 from dslc.codegen.aie.compute.emission import Emission, Rule
 from dslc.codegen.aie.compute.idle import idle_scalars
+from dslc.codegen.aie.compute.object_flow import Objects
 from dslc.codegen.aie.compute.ports import OBJECT_PORTS, Ports
 from dslc.codegen.aie.compute.tile_placement import find_placement
 from dslc.codegen.aie.planning.blocking import Blocking
@@ -66,10 +67,8 @@ def emit_core(
     program = Program(
         e,
         plan.scopes,
-        plan.served.get(tile, {}),
+        Objects(e, plan.served.get(tile, {}), accesses, ports, plan.herd, (row, column)),
         blocking,
-        accesses,
-        ports,
         cascade=cascade,
         stage=plan.herd.stage(row),
         stages=plan.herd.stages,
@@ -79,7 +78,7 @@ def emit_core(
     with ExitStack() as scopes:
         forever = out.constant(_FOREVER, "index")
         scopes.enter_context(e.loop(forever, hint="launch"))
-        scopes.enter_context(program.objects_of(launch))
+        scopes.enter_context(program.objects.of(launch))
         for number, scope in enumerate(axes):
             loop = scopes.enter_context(e.loop(plan.herd.steps[number], hint="turn"))
             axis = kernel.grid[number]
@@ -87,7 +86,7 @@ def emit_core(
             first = start + step * plan.herd.digit(number, row, column)
             turn = out.at(loop, step * plan.herd.factors[number])
             e.scalars[axis.var] = turn + first
-            scopes.enter_context(program.objects_of(scope))
+            scopes.enter_context(program.objects.of(scope))
         program.body(kernel.body)
     return CoreProgram(out.text(), tuple(e.buffers), out.operations, _passed(plan, row))
 

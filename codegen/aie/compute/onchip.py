@@ -24,6 +24,7 @@ from dslc.compiler.ir import AxisSlice, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.ir.indexed import Indexed, first_id_axis, ids_shape
 from dslc.compiler.ir.instructions import Stmt
 
 
@@ -61,19 +62,24 @@ def store(e: Emission, stmt: ins.Store) -> None:
             _write(e, stmt.region, place, e.pull(stmt.x, at, 1), 1)
 
 
-def atomic_add(e: Emission, stmt: ins.AtomicAdd) -> None:
-    """A core is alone with its memory: what stands there, and then the sum."""
+def atomic_rmw(e: Emission, stmt: ins.AtomicRmw) -> None:
+    """A core is alone with its memory: what stands there, and then what it becomes."""
     x, out, dtype = stmt.x, stmt.out, stmt.x.type.dtype
     before = None if out is None else e.buffer(out.name or "old", dtype, out.type.shape)
     with _elements(e, x.type.shape, 1) as at:
-        place, inside = _place(e, stmt, stmt.region, at)
+        place, inside = _row(e, stmt, at)
         zero = e.out.constant(0, element(dtype))
         old = _read(e, stmt.region, place, inside, zero, 1)
         if before is not None:
             e.store(old, before, at, 1)
         with _only(e, inside):
-            total = binary(e, stmt, "add", old, e.pull(x, at, 1), dtype, 1)
-            _write(e, stmt.region, place, total, 1)
+            new = e.pull(x, at, 1)
+            if stmt.op not in ("exchange", "cas"):
+                new = binary(e, stmt, stmt.op, old, new, dtype, 1)
+            elif stmt.expected is not None:
+                same = binary(e, stmt, "eq", old, e.pull(stmt.expected, at, 1), dtype, 1)
+                new = e.out.op(f"arith.select {same}, {new}, {old} : {element(dtype)}", "new")
+            _write(e, stmt.region, place, new, 1)
     if out is not None and before is not None:
         e.held[out] = before
 
@@ -137,26 +143,25 @@ def _place(
     return total, inside
 
 
-def _row(
-    e: Emission, stmt: ins.Gather | ins.Scatter, at: tuple[Index, ...]
-) -> tuple[Index, str | None]:
-    """Where an element of a gather or scatter lies: the numbers stand where its axis does."""
-    axes = stmt.region.axes
-    before = sum(not a.dropped for a in axes[: stmt.axis])
-    rank = len(stmt.ids.type.shape)
-    number = e.pull(stmt.ids, at[before : before + rank], 1)
-    number = converted(e, stmt, number, stmt.ids.type.dtype, I32, 1)
-    row = Index(((e.out.op(f"arith.index_cast {number} : i32 to index", "row"), 1),))
-    row = row + index(e, stmt, axes[stmt.axis].start)
-    extent = int(constant(stmt.region.memory.shape[stmt.axis]) or 0)
-    inside = _within(e, row, extent, None)
-    whole = e.memories[stmt.region.memory]
-    rest = replace(axes[stmt.axis], start=ex.index(0), dropped=True, checked=False)
-    others = replace(stmt.region, axes=(*axes[: stmt.axis], rest, *axes[stmt.axis + 1 :]))
+def _row(e: Emission, stmt: Indexed, at: tuple[Index, ...]) -> tuple[Index, str | None]:
+    """Where an element lies that ids choose: they stand where the first of their axes does."""
+    axes, whole = list(stmt.region.axes), e.memories[stmt.region.memory]
+    rank = len(ids_shape(stmt))
+    before = first_id_axis(stmt.region, stmt.axes) if stmt.axes else 0
+    chosen, inside = Index(), None
+    for axis, ids in zip(stmt.axes, stmt.ids, strict=True):
+        number = e.pull(ids, at[before : before + rank], 1)
+        number = converted(e, stmt, number, ids.type.dtype, I32, 1)
+        row = Index(((e.out.op(f"arith.index_cast {number} : i32 to index", "row"), 1),))
+        row = row + index(e, stmt, axes[axis].start)
+        inside = _within(e, row, int(constant(stmt.region.memory.shape[axis]) or 0), inside)
+        chosen = chosen + row * whole.strides[axis]
+        axes[axis] = replace(axes[axis], start=ex.index(0), dropped=True, checked=False)
+    others = replace(stmt.region, axes=tuple(axes))
     place, more = _place(e, stmt, others, (*at[:before], *at[before + rank :]))
-    if more is not None:
-        inside = e.out.op(f"arith.andi {inside}, {more} : i1", "inside")
-    return place + row * whole.strides[stmt.axis], inside
+    if more is not None and inside is not None:
+        more = e.out.op(f"arith.andi {inside}, {more} : i1", "inside")
+    return place + chosen, more or inside
 
 
 def _row_lanes(
@@ -165,7 +170,7 @@ def _row_lanes(
     """The lanes of rows that are moved at once: of whole rows, along the last axis."""
     axes, shape = stmt.region.axes, tile.type.shape
     last = axes[-1]
-    along = stmt.axis != len(axes) - 1 and not last.dropped and last.step == 1
+    along = len(axes) - 1 not in stmt.axes and not last.dropped and last.step == 1
     if not (along and _is_inside(e, last, stmt.region.memory.shape[-1])):
         return 1
     if target is None:

@@ -187,9 +187,7 @@ def tensors(
         share = Share(herd.cascade, None, herd.stages)
         starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every], share))
         _widen(stream, starts[-1], own[stream.memory][-1])
-        for axis, (start, size) in enumerate(
-            zip(starts, stream.asked or stream.sizes, strict=True)
-        ):
+        for axis, (start, size) in enumerate(zip(starts, stream.window, strict=True)):
             origins[stream.memory][axis] = max(
                 origins[stream.memory][axis], -int(start.min(initial=0))
             )
@@ -199,6 +197,7 @@ def tensors(
                 needed[stream.memory] = max(needed[stream.memory], end)
         if stream.asked is not None:
             last = [int(start.max(initial=0)) for start in starts]
+            last[stream.cut] += stream.window[stream.cut] - stream.asked[stream.cut]
             ends.append((stream.memory, last, stream.sizes))
     for memory, shape in extents.items():
         unit = WORD // math.gcd(WORD, bytes_of(memory.dtype))
@@ -237,9 +236,15 @@ def _widen(stream: Stream, start: Numbers, extent: int) -> None:
 
 
 def events(
-    kernel: Kernel, stream: Stream, herd: Herd, tensor: Tensor, row: int, column: int
+    kernel: Kernel,
+    stream: Stream,
+    herd: Herd,
+    tensor: Tensor,
+    row: int,
+    column: int,
+    piece: int = 0,
 ) -> Events:
-    """The objects that one core wants of a stream."""
+    """The objects that one core wants of a stream; of windows in pieces those of one number."""
     ranges = axis_values(kernel, herd, row, column)
     share = Share(herd.cascade, herd.stage(row), herd.stages) if herd.cascade else Share()
     times = _times(stream.scope, ranges, herd.steps, share)
@@ -251,4 +256,5 @@ def events(
         ),
         np.zeros(times.turns.shape, np.int64),
     )
+    offsets += piece * stream.piece_step(tensor.strides)
     return Events(times.turns, offsets, tuple(times.keys))

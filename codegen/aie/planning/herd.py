@@ -83,7 +83,7 @@ class Herd:
         along_columns = self.columns > 1 and self._differs(
             stream, self.column_axis, along_rows=False
         )
-        return along_rows or self._is_dealt(stream), along_columns
+        return along_rows or self.is_dealt(stream), along_columns
 
     def columns_alike(self, stream: Stream) -> tuple[int, ...]:
         """A number for each column of cores; those of one number want the same objects of a stream.
@@ -128,7 +128,7 @@ class Herd:
     def _is_last(self, stream: Stream) -> bool:
         return stream.output or all(a.after is self.cascade for a in stream.parts)
 
-    def _is_dealt(self, stream: Stream) -> bool:
+    def is_dealt(self, stream: Stream) -> bool:
         """Whether each stage of a cascade has objects of its own."""
         return self.cascade is not None and any(s.loop is self.cascade for s in stream.scope.chain)
 

@@ -112,8 +112,9 @@ def _channel(plan: Plan, fifo: Fifo) -> _Channel:
     turns, numbers, offsets, keys = [], [], [], []
     # At one time a core acquires the objects of outer scopes first.
     outermost = sorted(fifo.streams, key=lambda s: (len(s.scope.chain), s.number))
-    for place, stream in enumerate(outermost):
-        moved = [wanted(plan, fifo, stream, part) for part in range(len(fifo.parts))]
+    passes = [(s, number) for s in outermost for number in range(fifo.passes(s))]
+    for place, (stream, number) in enumerate(passes):
+        moved = [wanted(plan, fifo, stream, part, number) for part in range(len(fifo.parts))]
         if any(len(f.turns) != len(moved[0].turns) for f in moved):
             first = next(iter(stream.parts))
             raise refuse_access(
@@ -122,7 +123,8 @@ def _channel(plan: Plan, fifo: Fifo) -> _Channel:
         turns.append(np.stack([f.turns for f in moved], 1))
         offsets.append(np.stack([f.offsets for f in moved], 1))
         numbers.append(np.full(turns[-1].shape, _first_alike(fifo, stream)))
-        keys.append((moved[0].turns, *moved[0].keys, place))
+        after = (np.full(len(moved[0].turns), _LATE),) if stream.late else ()
+        keys.append((moved[0].turns, *moved[0].keys, *after, place))
     columns = _columns(keys)
     order = np.lexsort(columns.T[::-1])
     every = [np.concatenate(part)[order].reshape(-1) for part in (turns, numbers, offsets)]

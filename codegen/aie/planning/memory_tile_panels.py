@@ -14,9 +14,9 @@ from dslc.codegen.aie.planning.evaluation import Numbers
 from dslc.codegen.aie.planning.events import Events, events
 from dslc.codegen.aie.planning.memories import memory_tile_bytes
 from dslc.codegen.aie.planning.plan import Fifo, Link, Plan
+from dslc.codegen.aie.planning.rounds import MOST_PANELS
 from dslc.codegen.aie.planning.streams import Stream
 
-_MOST = 8  # times that a panel is sent: each time takes a buffer descriptor
 _WORTH = 4  # panels that need not be read for one that the cores wait for at the start
 _HOST = 0
 
@@ -28,10 +28,15 @@ def hold_panels(plan: Plan) -> None:
             _hold(plan, link)
 
 
-def wanted(plan: Plan, fifo: Fifo, stream: Stream, part: int) -> Events:
-    """The objects of a stream that the host moves for one of a FIFO's cores: each panel's once."""
+def wanted(plan: Plan, fifo: Fifo, stream: Stream, part: int, number: int = 0) -> Events:
+    """The objects of a stream that the host moves for one of a FIFO's cores: each panel's once.
+
+    Of the objects that come for one window it is the `number`th.
+    """
     tensor = next(t for t in plan.tensors if t.memory is stream.memory)
-    moved = events(plan.kernel, stream, plan.herd, tensor, *fifo.parts[part])
+    core, piece = divmod(number, stream.pieces)
+    row, column = fifo.rounds[stream][core] if stream in fifo.rounds else fifo.parts[part]
+    moved = events(plan.kernel, stream, plan.herd, tensor, row, column, piece)
     if fifo.repeat == 1:
         return moved
     count = len(moved.turns) // plan.herd.turns
@@ -55,7 +60,9 @@ def _is_short_of_memory(plan: Plan) -> bool:
         if fifo.ends(_HOST) is None:
             continue
         sizes = [
-            sum(len(wanted(plan, fifo, s, n).turns) * s.bytes for s in fifo.streams)
+            sum(
+                len(wanted(plan, fifo, s, n).turns) * s.bytes * fifo.passes(s) for s in fifo.streams
+            )
             for n in range(len(fifo.parts))
         ]
         moved += sum(sizes)
@@ -87,7 +94,7 @@ def _hold(plan: Plan, link: Link) -> None:
 def _alike(offsets: Numbers) -> int:
     """How many turns in a row read alike, at most: the largest number that divides all turns."""
     turns = len(offsets)
-    for times in range(min(_MOST, turns), 1, -1):
+    for times in range(min(MOST_PANELS, turns), 1, -1):
         groups = offsets.reshape(-1, times, offsets.shape[1]) if turns % times == 0 else None
         if groups is not None and (groups == groups[:, :1]).all():
             return times

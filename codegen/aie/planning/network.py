@@ -9,11 +9,14 @@ four loops that it takes.
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.planning.address_patterns import blocked, unblocked
 from dslc.codegen.aie.planning.channel_sharing import objects_of
+from dslc.codegen.aie.planning.events import scope_runs
 from dslc.codegen.aie.planning.plan import Fifo, Link, Plan, Tile
+from dslc.codegen.aie.planning.rounds import own_cores, traffic
 from dslc.codegen.aie.planning.streams import Stream
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir.rewrite import fresh_name
@@ -28,21 +31,24 @@ class Network:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._names: set[str] = set()
+        self._runs = partial(scope_runs, plan.kernel)
         self._used: Counter[tuple[int, bool]] = Counter()  # of the shims' channels, by column
         self._parts: Counter[tuple[int, bool]] = Counter()  # of the memory tiles'
 
     def connect(self, streams: tuple[Stream, ...]) -> None:
         """The FIFOs of streams that share them: objects of one kind in turn."""
         herd = self.plan.herd
-        apart = any(herd.spread(s)[0] for s in streams)
+        rounds = traffic(streams, herd, self._runs, self.plan.array).rounds
+        kept = [s for s in streams if s not in rounds]
+        apart = any(herd.spread(s)[0] for s in kept)
         # Stages of a cascade in order, so that the host's offsets rise.
         every = sorted(range(max(len(herd.members(s)) for s in streams)), key=herd.stage)
-        groups = _alike([herd.columns_alike(s) for s in streams])
+        groups = _alike([herd.columns_alike(s) for s in kept])
         name = "_".join(s.name for s in streams)
         if apart and len(groups) == 1 and len(groups[0]) > 1:
             for r in every:
                 near = r * herd.columns // herd.rows
-                self._shared(f"{name}_{r}", streams, [(r, c) for c in groups[0]], near)
+                self._shared(f"{name}_{r}", streams, [(r, c) for c in groups[0]], near, rounds)
             return
         for columns in groups:
             title = name if len(groups) == 1 else f"{name}_{columns[0]}"
@@ -50,10 +56,18 @@ class Network:
                 self._parted(title, streams, every, columns)
             else:
                 cores = [(r, c) for c in columns for r in every]
-                self._shared(title, streams, cores, columns[0])
+                self._shared(title, streams, cores, columns[0], rounds)
 
-    def _shared(self, name: str, streams: tuple[Stream, ...], cores: list[Core], near: int) -> None:
+    def _shared(
+        self,
+        name: str,
+        streams: tuple[Stream, ...],
+        cores: list[Core],
+        near: int,
+        rounds: tuple[Stream, ...],
+    ) -> None:
         """One FIFO from the host, every object to all the tiles."""
+        first = len(self.plan.fifos)
         stream = _leading(streams)
         tiles = [self.plan.tile(*core) for core in cores]
         shim = self._shim(streams, near, 0 if stream.blocks is None else 1)
@@ -67,6 +81,8 @@ class Network:
             fifo = self._fifo(name, memory, tuple(tiles), streams)
             fifo.dims = _blocked(stream, fifo)
             self.plan.links.append(Link((outer,), (fifo,)))
+        for made in self.plan.fifos[first:]:
+            made.rounds = {s: own_cores(s, self.plan.herd, cores) for s in rounds}
         for tile in tiles:
             self._serve(tile, streams, fifo)
 

@@ -14,7 +14,7 @@ from dslc.codegen.aie.planning.address_patterns import Dims, Transfer
 from dslc.codegen.aie.planning.events import Tensor
 from dslc.codegen.aie.planning.herd import Herd
 from dslc.codegen.aie.planning.merging import Cascade
-from dslc.codegen.aie.planning.scopes import Scopes
+from dslc.codegen.aie.planning.scopes import Scope, Scopes
 from dslc.codegen.aie.planning.streams import Stream
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel
@@ -30,7 +30,8 @@ class Fifo:
     `dims` are the loops by which the producer's DMA reads an object; none where that is as it lies.
     `streams` says whose objects pass, in turn; `parts` are the cores of the herd (row, column) whose
     objects make up one of these, on the FIFOs that end in a shim tile. With `repeat` the objects that
-    come into a memory tile are panels, which it sends so many times to the cores.
+    come into a memory tile are panels, which it sends so many times to the cores. Of a stream that has
+    `rounds` each of those cores has objects of its own: all of them come to every core, in that order.
     """
 
     name: str
@@ -43,18 +44,30 @@ class Fifo:
     dims: Dims = ()
     parts: tuple[tuple[int, int], ...] = ()
     repeat: int = 1
+    rounds: dict[Stream, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     @property
     def unit(self) -> int:
         """The objects that a core holds at once."""
-        scopes = [s.scope for s in self.streams]
-        return max(scopes.count(scope) for scope in scopes)
+        return max(self._at_once(s.scope) for s in self.streams)
 
     @property
     def step(self) -> int:
         """What the numbers of objects that a core takes at a time are multiples of."""
-        scopes = [s.scope for s in self.streams]
-        return math.gcd(*(scopes.count(scope) for scope in scopes))
+        return math.gcd(*(self._at_once(s.scope) for s in self.streams))
+
+    def _at_once(self, scope: Scope) -> int:
+        """The objects of a scope that a core takes at a time."""
+        own = [s for s in self.streams if s.scope is scope and not s.late]
+        return 1 if any(self.comes_often(s) for s in own) else max(1, len(own))
+
+    def comes_often(self, stream: Stream) -> bool:
+        """Whether several objects come where a stream has one window."""
+        return self.passes(stream) > 1
+
+    def passes(self, stream: Stream) -> int:
+        """The objects that come for one window of a stream."""
+        return stream.pieces * len(self.rounds.get(stream, (0,)))
 
     def is_passed_on(self, stream: Stream) -> bool:
         """Whether a core copies a stream's object, since others come on the FIFO while it is used."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import product
 
 from dslc.codegen.aie.compute.core_program import CoreProgram, program_of
 from dslc.codegen.aie.compute.loop_ranges import deals_evenly
@@ -21,6 +22,7 @@ from dslc.codegen.aie.planning.memory_tile_panels import hold_panels
 from dslc.codegen.aie.planning.merging import Cascade, find_cascade
 from dslc.codegen.aie.planning.network import Network
 from dslc.codegen.aie.planning.plan import Fifo, Plan, Tile
+from dslc.codegen.aie.planning.rounds import traffic
 from dslc.codegen.aie.planning.scopes import Scope, Scopes, find_scopes
 from dslc.codegen.aie.planning.streams import Stream, check_outputs, find_streams
 from dslc.codegen.aie.proving.legality import prove, prove_network
@@ -113,11 +115,11 @@ def _options(kernel: Kernel, target: Target, scopes: Scopes) -> list[_Option]:
     """The ways to share channels that keep one rule or another; DSL0552 where there is none."""
     array = array_of(target)
     options: dict[frozenset[tuple[str, ...]], _Option] = {}
-    for order in ORDERS:
+    for order, last in product(ORDERS, (False, True)):
         streams = find_streams(scopes)
         blocking = find_blocking(kernel, target, streams)
         runs = partial(scope_runs, kernel)
-        groups = list(sharing(streams, array.compute.inputs, runs, order))
+        groups = list(sharing(streams, array.compute.inputs, runs, order, last=last))
         _check_channels(groups, array)
         fit(groups)
         option = _Option(groups, blocking)
@@ -141,11 +143,18 @@ def _candidates(
         if shared is None or h.cascade is None or _all_are_taken(shared, h, o.streams)
     ]
 
-    def cost(pair: tuple[_Option, Herd]) -> tuple[float, int, int, int]:
+    runs = cache(partial(scope_runs, kernel))
+
+    def cost(pair: tuple[_Option, Herd]) -> tuple[float, float, float, int, int]:
+        """Turns of a core, cycles of the slowest stream and the host's memory, bytes of that, cores."""
         option, herd = pair
-        turns, moved, cores = _cost(herd, option.streams)
+        loads = [traffic(g, herd, runs, array) for g in option.groups]
+        moved = sum(t.host for t in loads)
+        # The two do not overlap wholly: of both the sum.
+        cycles = moved * array.clock / array.host + max(t.core / array.stream for t in loads)
         # Of herds alike the widest: each column has channels to the host.
-        return turns * shares.of(herd), moved, cores, -herd.columns
+        cores = herd.rows * herd.columns
+        return herd.turns * shares.of(herd), cycles, moved, cores, -herd.columns
 
     return sorted(pairs, key=cost)
 
@@ -212,18 +221,6 @@ class _Shares:
         return self._found[herd.stages]
 
 
-def _cost(herd: Herd, streams: list[Stream]) -> tuple[int, int, int]:
-    """Turns of a core, bytes from and to the host, cores: the least is tried first."""
-    total = 0
-    for stream in streams:
-        along_rows, along_columns = herd.spread(stream)
-        axes = [s.axis for s in stream.scope.chain if s.axis is not None]
-        turns = math.prod(herd.steps[a] for a in axes)
-        copies = (herd.rows if along_rows else 1) * (herd.columns if along_columns else 1)
-        total += stream.bytes * turns * copies
-    return herd.turns, total, herd.rows * herd.columns
-
-
 def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
     """DSL0552 where a core has not the channels for its tensors, whatever the herd."""
     for output in (False, True):
@@ -261,7 +258,8 @@ def modelled_cycles(planned: Planned, macs: int) -> float:
     for stream, fifo in plan.served[plan.tile(row, column)].items():
         tensor = by_memory[stream.memory]
         count = len(events(plan.kernel, stream, plan.herd, tensor, row, column).turns)
-        streams[fifo] = streams.get(fifo, 0.0) + count * stream.bytes / plan.array.stream
+        moment = count * fifo.passes(stream) * stream.bytes / plan.array.stream
+        streams[fifo] = streams.get(fifo, 0.0) + moment
         single |= fifo.depth == fifo.unit and count > 1 and not stream.output
     core = max(streams.values(), default=0.0)
     both = products + core if single else max(products, core)

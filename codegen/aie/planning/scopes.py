@@ -10,7 +10,7 @@ outermost scope in which what it reads does not change:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dslc.compiler.analysis.accessed_boxes import reads_by_iteration
 from dslc.compiler.analysis.asserted_limits import is_runtime, upper
@@ -75,6 +75,7 @@ class Access:
     inner: Scope  # the one that the statement stands in
     number: int  # in the program's order
     after: ins.For | None = None  # the last loop that ended before it, outside of all
+    guarded: bool = False  # in a branch or a while loop
 
     @property
     def region(self) -> Region:
@@ -135,6 +136,7 @@ def _walk(
                 asserted.append(substitute(condition, known))
             case ins.Load() | ins.Store() if stmt.region.memory.role is not Role.BUFFER:
                 access = _access(stmt, scope, known, len(found.accesses), ended)
+                access = replace(access, guarded=around is not None)
                 if around is not None and (access.is_store or around.holds(access.scope)):
                     raise refuse_access(stmt, "stands in a branch or a while loop")
                 if access.is_store and any(s.guarded for s in scope.chain):

@@ -56,7 +56,9 @@ class Stream:
     An object is the window of `sizes` elements an axis at `starts`, row-major, or where `blocks`
     are given (rows, columns), in blocks of so many. `number` is that of its first access. `asked` are
     the sizes before the window was widened to what others on its FIFO take; with a `weave` it comes in
-    the others' blocks, and the core puts it into rows.
+    the others' blocks, and the core puts it into rows. A window that is larger than the others' objects
+    comes in `pieces` of `sizes` each, one after another along the `cut` axis. One that is `late` comes
+    after the loops of its scope, and is used where it lies.
     """
 
     memory: Memory
@@ -70,6 +72,19 @@ class Stream:
     name: str = ""
     asked: tuple[int, ...] | None = None
     weave: Weave | None = None
+    pieces: int = 1
+    cut: int = 0
+    late: bool = False
+
+    @property
+    def window(self) -> tuple[int, ...]:
+        """The sizes of all pieces together, without what they were widened by."""
+        own = self.asked or self.sizes
+        return tuple(n * self.pieces if i == self.cut else n for i, n in enumerate(own))
+
+    def piece_step(self, strides: tuple[int, ...]) -> int:
+        """How far a piece begins after the one before it, in a tensor of such strides."""
+        return self.window[self.cut] // self.pieces * strides[self.cut] if strides else 0
 
     @property
     def elements(self) -> int:
@@ -91,6 +106,12 @@ class Stream:
     def bytes(self) -> int:
         """The bytes of an object."""
         return self.elements * bytes_of(self.memory.dtype)
+
+    def divide(self, pieces: int) -> None:
+        """Let the window come in so many pieces along its first axis that is not 1."""
+        self.pieces, self.cut = pieces, next(i for i, n in enumerate(self.sizes) if n > 1)
+        own = enumerate(self.sizes)
+        self.sizes = tuple(n // pieces if i == self.cut else n for i, n in own)
 
     def widen(self, size: int) -> None:
         """Lengthen the window's rows so that an object has so many bytes."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from dslc.codegen.aie.compute.indices import Index
 from dslc.codegen.quoting import ascii_name
 
+_OF_TILE, _NUMBERED = re.compile(r"_\d+_\d+$"), re.compile(r"_\d+$")
+
 
 @dataclass(frozen=True, slots=True)
 class Carry:
@@ -55,13 +57,15 @@ class Builder:
         return "".join(line + "\n" for line in (*head, *self._lines))
 
     def name(self, hint: str) -> str:
-        """A fresh SSA name."""
+        """A fresh SSA name, which does not end as those of buffers do, by a tile's column and row."""
         stem = ascii_name(hint) or "v"
         stem = f"v_{stem}" if stem[0].isdigit() else stem
+        stem = f"{stem}_v" if _OF_TILE.search(stem) else stem
+        between = "_v" if _NUMBERED.search(stem) else "_"
         name, count = stem, self._names.get(stem, 0)
         while name in self._taken:
             count += 1
-            name = f"{stem}_{count}"
+            name = f"{stem}{between}{count}"
         self._names[stem] = count
         self._taken.add(name)
         return f"%{name}"

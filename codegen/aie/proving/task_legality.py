@@ -139,7 +139,7 @@ def check_balance(plan: Plan) -> None:
         for stream in fifo.streams:
             for r, c in fifo.parts:
                 of_core = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
-                wanted += len(of_core.turns) * stream.elements
+                wanted += len(of_core.turns) * stream.elements * fifo.passes(stream)
         wanted //= fifo.repeat
         if moved[fifo] != wanted:
             raise broken(

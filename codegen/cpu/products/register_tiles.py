@@ -135,35 +135,40 @@ def multiply(
     if known is None:
         together = gcd(together, multiple)
 
-    def step(sums: Sequence[Operand], at: Linear) -> Sequence[Operand]:
-        bs = [words(at, c) for c in range(shape.count)]
+    def step(sums: Sequence[Operand], at: Linear, count: int) -> Sequence[Operand]:
+        """The sums after `count` words."""
         out = list(sums)
-        for r in range(shape.rows):
-            word = a.word(e, y + Linear(constant=r), x + at.scale(depth))
-            for c in range(shape.count):
-                number = r * shape.count + c
-                out[number] = unit.step(e, out[number], word, bs[c])
+        for first in range(0, count, unit.words_at_once):
+            parts: list[Operand | None] = [None] * len(out)
+            for k in range(first, min(count, first + unit.words_at_once)):
+                here = at + Linear(constant=k)
+                bs = [words(here, c) for c in range(shape.count)]
+                for r in range(shape.rows):
+                    word = a.word(e, y + Linear(constant=r), x + here.scale(depth))
+                    for c in range(shape.count):
+                        number = r * shape.count + c
+                        if unit.narrow:
+                            parts[number] = unit.part(e, parts[number], word, bs[c])
+                        else:
+                            out[number] = unit.step(e, out[number], word, bs[c])
+            for number, part in enumerate(parts):
+                if part is not None:
+                    out[number] = unit.widened(e, out[number], part)
         return out
 
     def loop(sums: Sequence[Operand], first: ex.Expr, stop: ex.Expr, by: int) -> Sequence[Operand]:
         with e.loop("k", first, stop, by, sums) as (at, made):
-            found: Sequence[Operand] = made.carried
-            for number in range(by):
-                found = step(found, at + Linear(constant=number))
-            made.yields = tuple(found)
+            made.yields = tuple(step(made.carried, at, by))
         return made.results
 
     sums: Sequence[Operand] = start
     if known is not None:
         whole = int(known) // together * together
         if whole == together:
-            for number in range(whole):
-                sums = step(sums, Linear(constant=number))
+            sums = step(sums, Linear(), whole)
         elif whole:
             sums = loop(sums, ex.index(0), ex.index(whole), together)
-        for number in range(whole, int(known)):
-            sums = step(sums, Linear(constant=number))
-        return sums
+        return step(sums, Linear(constant=whole), int(known) - whole)
     return loop(sums, ex.index(0), steps, together)
 
 

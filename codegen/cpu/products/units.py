@@ -4,6 +4,7 @@
     vdpbf16ps   2 of k    bf16           a lane is a column, its neighbours along k lie in it
     vpdpwssd    2 of k    i16
     vpdpbusd    4 of k    u8 by i8       the unsigned operand may be either
+    vpmaddubsw  4 of k    7 bits by i8   the same in two steps, by sums of 16 bits
     tdpb...     2, 4      bf16, bytes    of any signs, matrices of 16 rows at once (matrices.py)
 
 So b comes in words: a lane's `depth` elements along k, one lane a column, and a in words that are
@@ -43,7 +44,8 @@ class Unit:
     """A multiply-add of `lanes` sums: operands have the dtypes `a` and `b`, `depth` of k a lane.
 
     `atom` is its instruction, or "" for an fma. `swapped` says that b is the atom's first operand.
-    Sums begin at `less` times the sums of a's rows. `moved` is what is added to b before.
+    Sums begin at `less` times the sums of a's rows. `moved` is what is added to b before. Products of
+    so many words as `narrow` says are added in 16 bits, which hold them, before sums of 32 take them.
     """
 
     atom: str
@@ -55,6 +57,7 @@ class Unit:
     swapped: bool = False
     moved: int = 0
     less: int = 0
+    narrow: int = 0
 
     def step(self, e: Emission, acc: Operand, a: Operand, b: Operand) -> Operand:
         """acc plus the products of two words a lane."""
@@ -64,6 +67,22 @@ class Unit:
         if self.atom == "vpmaddwd":
             return e.b.add(acc, e.b.dot(self.atom, x, y))
         return e.b.dot(self.atom, x, y, acc)
+
+    @property
+    def words_at_once(self) -> int:
+        """How many words along k `part` may add up."""
+        return self.narrow or 1
+
+    def part(self, e: Emission, part: Operand | None, a: Operand, b: Operand) -> Operand:
+        """The narrow sums plus the products of two words a lane; of the first words these alone."""
+        x, y = (b, a) if self.swapped else (a, b)
+        products = e.b.dot(self.atom, x, y)
+        return products if part is None else e.b.add(part, products)
+
+    def widened(self, e: Emission, acc: Operand, part: Operand) -> Operand:
+        """acc plus narrow sums."""
+        ones = e.b.operand(1, vector_type(part))
+        return e.b.add(acc, e.b.dot("vpmaddwd", part, ones))
 
     def of_a(self, e: Emission, x: Operand) -> Operand:
         """A chunk of a in its dtype."""
@@ -140,6 +159,8 @@ def _of_bytes(
     atoms = machine.atoms
     if "vpdpbusd" in atoms:
         name = "vpdpbusd"
+    elif "vpmaddubsw" in atoms:
+        return _of_seven_bits(i, made, lanes)
     elif "usdot" in atoms and (a[0] < 0 or a[1] > 127):
         name = "usdot"
     elif "sdot" in atoms and a[1] <= 127:
@@ -161,6 +182,27 @@ def _of_bytes(
         return Chosen(Unit(name, I8, U8, I32, 4, lanes, swapped=True, less=zero), codes)
     moved = Unit(name, I8, U8, I32, 4, lanes, swapped=True, moved=128, less=-128)
     return Chosen(moved, i.b)
+
+
+def _of_seven_bits(i: ins.Dot, made: Mapping[Value, ins.Stmt], lanes: int) -> Chosen | None:
+    """Where one operand is unsigned and two of its products with signed bytes fit 16 bits."""
+    a = interval(i.a, made)
+    b, zero = i.b, 0
+    if interval(b, made)[0] < 0:
+        b, zero = _without_zero(b, made)
+    of_b = interval(b, made)
+    if a[1] <= 127 and of_b[0] >= 0 and (narrow := _words_of_16_bits(of_b[1])):
+        unit = Unit("vpmaddubsw", I8, U8, I32, 4, lanes, swapped=True, less=zero, narrow=narrow)
+        return Chosen(unit, b)
+    of_b = interval(i.b, made)
+    if a[0] >= 0 and of_b[1] <= 127 and (narrow := _words_of_16_bits(a[1])):
+        return Chosen(Unit("vpmaddubsw", U8, I8, I32, 4, lanes, narrow=narrow), i.b)
+    return None
+
+
+def _words_of_16_bits(most: int) -> int:
+    """How many pairs of products of numbers up to `most` with -128 add up to no more than 16 bits."""
+    return 0x7FFF // (2 * 128 * max(1, most))
 
 
 def _without_zero(value: Value, made: Mapping[Value, ins.Stmt]) -> tuple[Value, int]:

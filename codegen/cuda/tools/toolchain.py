@@ -28,19 +28,22 @@ _HINT = "this is a defect of the generator: `dslc build --emit cu` shows the tex
 class Options:
     """How CUDA C is compiled.
 
-    `line_info` lets profilers show the emitted lines. `registers` limits those of a thread. `fmad`
-    allows contraction, which changes results in the last place.
+    `line_info` lets profilers show the emitted lines, `source_lines` those of the source instead, by
+    `#line`. `registers` limits those of a thread. `fmad` allows contraction, which changes results in
+    the last place. With `trap_waits` a wait at a barrier that does not end stops the kernel.
     """
 
     compiler: Literal["nvrtc", "nvcc"] = "nvrtc"
     line_info: bool = False
     fmad: bool = False
     registers: int | None = None
+    source_lines: bool = False
+    trap_waits: bool = False
 
     def flags(self, architecture: str) -> tuple[str, ...]:
         """The options as both compilers take them, without the one that asks for the report."""
         flags = [f"--gpu-architecture={architecture}", "--std=c++17", f"--fmad={self.fmad}".lower()]
-        if self.line_info:
+        if self.line_info or self.source_lines:
             flags.append("--generate-line-info")
         if self.registers is not None:
             flags.append(f"--maxrregcount={self.registers}")

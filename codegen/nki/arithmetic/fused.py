@@ -8,12 +8,12 @@ from math import prod
 from dslc.codegen.nki.arithmetic.elementwise import ALU
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.movement.copying import copy_chunk
-from dslc.codegen.nki.movement.engine_sharing import AFFINE
 from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32
 from dslc.compiler.dtypes.dtype import BF16
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, usable
+from dslc.compiler.passes.trainium.engine_times import AFFINE
 from dslc.compiler.passes.trainium.select_instructions import is_row_sum
 
 _FEW = 8  # elements of a partition, which cost an instruction's least time

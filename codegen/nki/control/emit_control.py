@@ -160,13 +160,15 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
         return name
     assert isinstance(c.init, Value)
     held = own(e, e.held(c.init))
-    if not e.may_overwrite(c.init):  # the loop may overwrite what it is handed
+    if not e.is_last_read(c.init):  # the loop may overwrite what it is handed
         kept = e.like(held, held.name)
         copy(e, kept, held)
         held = kept
     name = e.out.name(c.inner.name)
     e.out.line(f"{name} = {held.name}")
     e.values[c.inner] = replace(held, name=name)
+    if held.name in e.by_scalar:
+        e.by_scalar.add(name)
     return name
 
 

@@ -20,6 +20,7 @@ from dslc.compiler.ir import AxisSlice, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant, simplify
+from dslc.compiler.ir.indexed import numbered
 from dslc.compiler.ir.traverse import expressions, regions, walk
 from dslc.compiler.passes.dynamic_values.dynamic_slices import is_counted
 from dslc.compiler.passes.trainium.placement import EVERYWHERE, layout_of
@@ -79,10 +80,10 @@ def _edges(stmt: ins.For) -> list[Edge]:
     """
     edges = []
     for inner in walk(stmt.body):
-        numbered = inner.axis if isinstance(inner, ins.Gather | ins.Scatter) else None
+        by_ids = numbered(inner)
         for region in regions(inner):
             for k, (axis, extent) in enumerate(zip(region.axes, region.memory.shape, strict=True)):
-                if k != numbered and axis.checked and stmt.var in ex.free_vars(axis.start):
+                if k not in by_ids and axis.checked and stmt.var in ex.free_vars(axis.start):
                     edges.append(_edge(stmt, inner, axis, extent))
     return list(dict.fromkeys(edges))
 
@@ -162,9 +163,9 @@ def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
 
 def _computed(stmt: ins.Stmt, dynamic: Collection[ex.Var]) -> list[ex.Expr]:
     """The scalars of a statement but for the places in a memory that a register tells."""
-    numbered = stmt.axis if isinstance(stmt, ins.Gather | ins.Scatter) else None
+    by_ids = numbered(stmt)
     starts = [(k, a.start) for r in regions(stmt) for k, a in enumerate(r.axes)]
-    placed = [x for k, x in starts if k == numbered or not is_counted(x, dynamic)]
+    placed = [x for k, x in starts if k in by_ids or not is_counted(x, dynamic)]
     return placed + [x for x in expressions(stmt) if x not in [start for _, start in starts]]
 
 

@@ -17,7 +17,7 @@ from dslc.codegen.nki.movement.spreads import spread
 from dslc.codegen.nki.movement.stacks import may_stack, stack
 from dslc.codegen.nki.tile_values import PARTITIONS, TileValue, free_shape
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
+from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant, simplify
@@ -132,20 +132,6 @@ def write(e: Emission, region: Region, held: TileValue, at: At) -> None:
     _copy(e, region.memory, held, at, _spans(e, region, held, at), store=True)
 
 
-def add(e: Emission, stmt: ins.AtomicAdd) -> None:
-    """region += x: one core runs all turns one after another, so that no other comes in between."""
-    before, after = (Value(stmt.x.type, name) for name in ("before", "after"))
-    held = e.result(before)
-    with e.filled(held) as at:
-        read(e, stmt.region, held, at)
-    e.statement(ins.Binary(after, "add", before, stmt.x))
-    held = e.in_sbuf(e.tensors(e.held(after)))
-    with e.over(held) as at:
-        write(e, stmt.region, held, at)
-    if stmt.out is not None:
-        e.rename(stmt.out, e.held(before))
-
-
 def _spans(e: Emission, region: Region, held: TileValue, at: At) -> list[Span]:
     """The axes of the memory, with the clips that are needed written out."""
     spans, axis = [], 0
@@ -245,4 +231,4 @@ def scratch(e: Emission, memory: Memory) -> None:
     e.out.line(f"{name} = nl.ndarray(({shape}), dtype={element(memory.dtype)}, buffer=nl.hbm)")
 
 
-EMITTERS: dict[type, Emit] = {ins.Store: store, ins.AtomicAdd: add, ins.Alloc: alloc}
+EMITTERS: dict[type, Emit] = {ins.Store: store, ins.Alloc: alloc}

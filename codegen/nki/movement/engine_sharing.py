@@ -7,6 +7,7 @@ can do is counted before.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -17,29 +18,31 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, tile_of, walk
+from dslc.compiler.passes.trainium.engine_times import AFFINE, FEWEST, TABLES
 from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
 from dslc.compiler.passes.trainium.select_instructions import is_column, is_row_sum
 from dslc.compiler.targets.nki import Engines
 
-_FEWEST = 64  # cycles of an instruction
 _UNIT = 64  # columns
 _WORTH = 0.9  # of the longest engine's time: what parts have to save
-AFFINE: tuple[list[str], ...] = ([], ["mul"], ["add"], ["sub"], ["mul", "add"], ["mul", "sub"])
-"""Steps of columns that the scalar engine has as well, as scale and bias."""
-_TABLES = ("exp", "exp2", "log", "log2", "tanh", "sigmoid", "erf", "abs")
 _PASSES: dict[type, int] = {ins.Binary: 2, ins.Where: 2, ins.Fma: 4, ins.Unary: 1, ins.Reduce: 1}
 
 
 @dataclass(slots=True)
 class Shares:
-    """The work of both engines in nanoseconds, and how often each statement of the kernel runs."""
+    """The work of both engines in nanoseconds, and how often each statement of the kernel runs.
+
+    `shareable` is what GpSimd can do a part of, of the vector engine's, by the first statement of the
+    body that it stands in; `heads` are those of all statements.
+    """
 
     engines: Engines
     runs: dict[Stmt, int] = field(default_factory=dict)
     vector: float = 0.0
     scalar: float = 0.0
     gpsimd: float = 0.0
-    shareable: float = 0.0  # of the vector engine's, what GpSimd can do a part of
+    shareable: defaultdict[Stmt, float] = field(default_factory=lambda: defaultdict(float))
+    heads: dict[Stmt, Stmt] = field(default_factory=dict)
     made: dict[Value, Stmt] = field(default_factory=dict)
 
     @classmethod
@@ -47,8 +50,8 @@ class Shares:
         """With the work that cannot be shared."""
         work = cls(engines)
         work.made = {v: s for s in walk(kernel.body) if (v := tile_of(s)) is not None}
-        for stmt, runs in _repeated(kernel.body, prod(_trip_count(a) for a in kernel.grid)):
-            work.runs[stmt] = runs
+        for stmt, runs, head in _repeated(kernel.body, prod(_trip_count(a) for a in kernel.grid)):
+            work.runs[stmt], work.heads[stmt] = runs, head
             work._fixed(stmt, runs)
         return work
 
@@ -56,7 +59,8 @@ class Shares:
     def of_iteration(cls, body: Body, engines: Engines) -> Shares:
         """The work of a body that cannot be shared, once."""
         work = cls(engines)
-        for stmt, runs in _repeated(body, 1):
+        for stmt, runs, head in _repeated(body, 1):
+            work.heads[stmt] = head
             work._fixed(stmt, runs)
         return work
 
@@ -69,14 +73,14 @@ class Shares:
         if out is None:
             return
         cycles = runs * _cycles(out)
-        if isinstance(stmt, ins.Unary) and stmt.op in _TABLES:
+        if isinstance(stmt, ins.Unary) and stmt.op in TABLES:
             self.scalar += cycles / self.engines.scalar
         elif isinstance(stmt, ins.Fused):
             passes = _by_engine(stmt, self.made)
             self.scalar += passes[0] * cycles / self.engines.scalar
             self.vector += passes[1] * cycles / self.engines.vector
             if passes[1] == 2 and stmt.steps in ("add", "mul"):
-                self.shareable += 2 * cycles / self.engines.vector
+                self.shareable[self.heads[stmt]] += 2 * cycles / self.engines.vector
         elif isinstance(stmt, ins.Dot) and stmt.acc is not None:
             self.vector += cycles / self.engines.vector
         else:
@@ -84,7 +88,7 @@ class Shares:
 
     def take(self, stmt: Stmt | None, columns: int, times: int) -> str:
         """The engine that copies so many columns so many times in a turn: vector or scalar."""
-        cycles = max(_FEWEST, columns) * times * (1 if stmt is None else self.runs.get(stmt, 1))
+        cycles = max(FEWEST, columns) * times * (1 if stmt is None else self.runs.get(stmt, 1))
         vector = self.vector + cycles / self.engines.vector
         scalar = self.scalar + cycles / self.engines.scalar
         if scalar < vector:
@@ -96,7 +100,7 @@ class Shares:
     def takes_scalar(self, stmt: Stmt | None, columns: int, times: int) -> None:
         """The scalar engine has so many columns to do, whoever is sooner done."""
         runs = 1 if stmt is None else self.runs.get(stmt, 1)
-        self.scalar += max(_FEWEST, columns) * times * runs / self.engines.scalar
+        self.scalar += max(FEWEST, columns) * times * runs / self.engines.scalar
 
     def columns_of_vector(self, stmt: Stmt | None, columns: int, times: int, unit: int = 1) -> int:
         """Of an operation on two tiles the columns that stay with the vector engine, all or some.
@@ -107,11 +111,11 @@ class Shares:
         if not known or not self.engines.copies:  # on v2 both share their way to SBUF
             return columns
         assert stmt is not None
-        cycles = 2 * max(_FEWEST, columns) * times * self.runs[stmt]
+        cycles = 2 * max(FEWEST, columns) * times * self.runs[stmt]
         mine, others = cycles / self.engines.vector, cycles / self.engines.gpsimd
         # Who waits for the only such operation has it soonest where both are done together; of several
         # an engine may take whole ones.
-        alone = self.shareable < 2 * mine
+        alone = self.shareable[self.heads[stmt]] < 2 * mine
         most = mine if alone else mine + others
         part = min(most, max(0.0, self.vector - self.gpsimd)) / (mine + others)
         unit *= max(1, _UNIT // unit)
@@ -130,12 +134,12 @@ class Shares:
         if not known or not self.engines.copies:
             return False
         assert stmt is not None
-        cycles = max(_FEWEST, columns) * times * self.runs[stmt]
+        cycles = max(FEWEST, columns) * times * self.runs[stmt]
         scalar = self.scalar + cycles / self.engines.scalar
         mine, others = 2 * cycles / self.engines.vector, 2 * cycles / self.engines.gpsimd
         part = min(1.0, max(0.0, (self.vector - self.gpsimd) / (mine + others)))
         after = max(scalar, self.vector - part * mine, self.gpsimd + part * others)
-        alone = self.vector - self.shareable * mine / (mine + others)
+        alone = self.vector - sum(self.shareable.values()) * mine / (mine + others)
         if after > _WORTH * max(self.scalar, alone, self.gpsimd):
             return False
         self.scalar = scalar
@@ -152,9 +156,10 @@ def _by_engine(stmt: ins.Fused, made: Mapping[Value, Stmt]) -> tuple[int, int]:
     return 0, int(steps not in AFFINE)
 
 
-def _repeated(body: Body, runs: int) -> Iterator[tuple[Stmt, int]]:
+def _repeated(body: Body, runs: int) -> Iterator[tuple[Stmt, int, Stmt]]:
+    """Each statement, how often it runs, and the first one of its body."""
     for stmt in body:
-        yield stmt, runs
+        yield stmt, runs, body[0]
         inner = runs * _trip_count(stmt) if isinstance(stmt, ins.For) else runs
         for nested in bodies(stmt):
             yield from _repeated(nested, inner)
@@ -178,4 +183,4 @@ def _cycles(value: Value) -> int:
     if place is None:
         return 0
     _, each = counts(place, value.type.shape)
-    return chunks(place, value.type.shape) * max(_FEWEST, each)
+    return chunks(place, value.type.shape) * max(FEWEST, each)

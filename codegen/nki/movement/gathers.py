@@ -6,86 +6,127 @@ loaded from, or stored to, a tensor of HBM that the kernel keeps to itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from math import prod
 
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.accesses import scratch, write
 from dslc.codegen.nki.movement.spans import Span, registered, slices, span_of
 from dslc.codegen.nki.tile_values import TileValue
-from dslc.compiler.dtypes import BOOL, I32, INDEX
+from dslc.compiler.dtypes import BOOL, I32, INDEX, DType
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.index_arithmetic import div, mod
+from dslc.compiler.ir.indexed import Indexed, first_id_axis, ids_shape
 from dslc.compiler.passes.trainium.placement import EVERYWHERE, layout_of
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place that ids choose: the region of the memory, and which of the ids' places it is."""
+
+    region: Region
+    first: int
+    digits: tuple[ex.Expr, ...]
+
+    def row(self, moved: Memory) -> Region:
+        """What belongs to it of a tensor with the whole tile."""
+        sizes = [int(n.value) for n in moved.shape if isinstance(n, ex.Const)]
+        behind = self.first + len(self.digits)
+        axes = [AxisSlice(ex.index(0), n, checked=False) for n in sizes]
+        axes[self.first : behind] = [
+            AxisSlice(d, 1, dropped=True, checked=False) for d in self.digits
+        ]
+        return Region(moved, tuple(axes))
 
 
 def gather(e: Emission, stmt: ins.Gather) -> None:
     """Rows to a tensor of zeros, then that tensor as a tile."""
-    moved = _memory(e, stmt.out, "gathered")
-    zeros = e.constant(stmt.out, "0")
-    kept = e.tensors(zeros)
-    with e.over(kept) as at:
-        write(e, _whole(moved), kept, at)
-    _move(e, stmt.region, stmt.ids, stmt.axis, moved, store=False)
-    e.statement(ins.Load(stmt.out, _whole(moved), loc=stmt.loc))
+    moved = zeros_in(e, stmt.out)
+    each_place(e, stmt, lambda place: _copied(e, place.region, place.row(moved), store=False))
+    e.statement(ins.Load(stmt.out, whole(moved), loc=stmt.loc))
 
 
 def scatter(e: Emission, stmt: ins.Scatter) -> None:
     """A tile to a tensor, then its rows to where the ids say."""
-    moved = _memory(e, stmt.x, "scattered")
-    e.statement(ins.Store(_whole(moved), stmt.x, loc=stmt.loc))
-    _move(e, stmt.region, stmt.ids, stmt.axis, moved, store=True)
+    moved = rows_of(e, stmt.x)
+    each_place(e, stmt, lambda place: _copied(e, place.region, place.row(moved), store=True))
 
 
-def _move(
-    e: Emission, region: Region, ids: Value, axis: int, moved: Memory, *, store: bool
-) -> None:
-    """One transfer for each id."""
-    first = sum(not a.dropped for a in region.axes[:axis])
+def zeros_in(e: Emission, out: Value) -> Memory:
+    """A tensor of zeros of a tile's shape."""
+    moved = _memory(e, out, "gathered")
+    kept = e.tensors(e.constant(out, "0"))
+    with e.over(kept) as at:
+        write(e, whole(moved), kept, at)
+    return moved
+
+
+def rows_of(e: Emission, x: Value) -> Memory:
+    """A tile as a tensor, whose rows can be reached one by one."""
+    moved = _memory(e, x, "scattered")
+    e.statement(ins.Store(whole(moved), x))
+    return moved
+
+
+def each_place(e: Emission, stmt: Indexed, act: Callable[[Place], None]) -> None:
+    """What is done for each place that the ids choose, one after another, where it is in range."""
+    shape = ids_shape(stmt)
     number = e.index_variable("i")
-    count = prod(ids.type.shape)
-    rows, flags = _positions(e, region, ids, axis)
-    with e.out.block(f"for {e.names[number]} in range({count})"):
+    rows, flags = _positions(e, stmt)
+    with e.out.block(f"for {e.names[number]} in range({prod(shape)})"):
         at = f"0:1, {e.names[number]}:{e.names[number]} + 1"
-        row, flag = e.out.name("row"), e.out.name("flag")
-        for name, held in ((row, rows), (flag, flags)):
-            e.out.line(f"{name} = nisa.register_alloc()")
-            e.out.line(f"nisa.register_load({name}, {held.name}[{at}])")
+        registers = []
+        for name, held in (*(("row", r) for r in rows), ("flag", flags)):
+            registers.append(e.out.name(name))
+            e.out.line(f"{registers[-1]} = nisa.register_alloc()")
+            e.out.line(f"nisa.register_load({registers[-1]}, {held.name}[{at}])")
         turn = e.out.name("move")
         with e.out.block(f"def {turn}(_)"):
-            _transfer(e, region, ids, axis, moved, first, e.names[number], row, store=store)
-        e.out.line(f"nl.fori_loop(0, {flag}, {turn})")
+            axes = list(stmt.region.axes)
+            for axis, register in zip(stmt.axes, registers, strict=False):
+                axes[axis] = AxisSlice(registered(e, register), 1, dropped=True, checked=False)
+            region = Region(stmt.region.memory, tuple(axes))
+            act(Place(region, first_id_axis(stmt.region, stmt.axes), _digits(number, shape)))
+        e.out.line(f"nl.fori_loop(0, {registers[-1]}, {turn})")
 
 
-def _positions(e: Emission, region: Region, ids: Value, axis: int) -> tuple[TileValue, TileValue]:
-    """The ids as a row of every partition, moved by the start of the slice; 1 for those in range."""
-    shape = ids.type.shape
+def _positions(e: Emission, stmt: Indexed) -> tuple[list[TileValue], TileValue]:
+    """The ids as rows of every partition, moved by the starts of slices; 1 where all are in range."""
+    shape = ids_shape(stmt)
     place = layout_of(EVERYWHERE, shape)
 
-    def tile(name: str, bits: object = I32) -> Value:
-        return Value(TileType(BOOL if bits is BOOL else I32, shape, place), name)
+    def tile(name: str, dtype: DType = I32) -> Value:
+        return Value(TileType(dtype, shape, place), name)
 
-    wide, start, moved = tile("ids"), tile("start"), tile("rows")
-    low, high, inside, flag = (
-        tile("low", BOOL),
-        tile("high", BOOL),
-        tile("inside", BOOL),
-        tile("flag"),
-    )
-    none, extent = tile("none"), tile("extent")
-    e.statement(ins.Cast(wide, ids))
-    e.statement(ins.Full(start, ex.Convert(region.axes[axis].start, I32)))
-    e.statement(ins.Binary(moved, "add", wide, start))
+    rows: list[Value] = []
+    inside: Value | None = None
+    none = tile("none")
     e.statement(ins.Full(none, ex.Const(0, I32)))
-    e.statement(ins.Full(extent, ex.Convert(region.memory.shape[axis], I32)))
-    e.statement(ins.Binary(low, "ge", moved, none))
-    e.statement(ins.Binary(high, "lt", moved, extent))
-    e.statement(ins.Binary(inside, "and", low, high))
+    for axis, ids in zip(stmt.axes, stmt.ids, strict=True):
+        wide, start, moved, extent = tile("ids"), tile("start"), tile("rows"), tile("extent")
+        low, high, both = (tile(name, BOOL) for name in ("low", "high", "inside"))
+        e.statement(ins.Cast(wide, ids))
+        e.statement(ins.Full(start, ex.Convert(stmt.region.axes[axis].start, I32)))
+        e.statement(ins.Binary(moved, "add", wide, start))
+        e.statement(ins.Full(extent, ex.Convert(stmt.region.memory.shape[axis], I32)))
+        e.statement(ins.Binary(low, "ge", moved, none))
+        e.statement(ins.Binary(high, "lt", moved, extent))
+        e.statement(ins.Binary(both, "and", low, high))
+        rows.append(moved)
+        if inside is not None:
+            every = tile("inside", BOOL)
+            e.statement(ins.Binary(every, "and", inside, both))
+            both = every
+        inside = both
+    flag = tile("flag")
+    assert inside is not None
     e.statement(ins.Cast(flag, inside))
-    tiles = [e.tensors(e.held(v)) for v in (moved, flag)]
-    flat = [_flat(e, held, prod(shape)) for held in tiles]
-    return flat[0], flat[1]
+    flat = [_flat(e, e.tensors(e.held(v)), prod(shape)) for v in (*rows, flag)]
+    return flat[:-1], flat[-1]
 
 
 def _flat(e: Emission, held: TileValue, count: int) -> TileValue:
@@ -96,54 +137,38 @@ def _flat(e: Emission, held: TileValue, count: int) -> TileValue:
     return replace(held, name=name, extents=(count,))
 
 
-def _transfer(
-    e: Emission, region: Region, ids: Value, axis: int, moved: Memory, first: int, number: str,
-    row: str, *, store: bool,
-) -> None:  # fmt: skip
-    """One row: clipped on its other axes."""
+def _copied(e: Emission, there: Region, here: Region, *, store: bool) -> None:
+    """One row within HBM: clipped on its other axes."""
     spans = [
         span_of(e, a, None if a.dropped else 0, a.start, a.size, extent)
-        for i, (a, extent) in enumerate(zip(region.axes, region.memory.shape, strict=True))
-        if i != axis
+        for a, extent in zip(there.axes, there.memory.shape, strict=True)
     ]
-    outer = list(spans)
-    outer.insert(axis, Span(0, registered(e, row), 1, "0", "1", 1, clipped=False))
-    tensor = slices(e, region.memory, outer)
-    kept = [
-        s for i, s in enumerate(_with_gap(spans, axis)) if i != axis and not region.axes[i].dropped
+    kept = iter(s for s, a in zip(spans, there.axes, strict=True) if not a.dropped)
+    own = [
+        f"{e.scalar(a.start)}:{e.scalar(a.start)} + 1" if a.dropped else _own(next(kept))
+        for a in here.axes
     ]
-    shape = ids.type.shape
-    digits = _digits(number, shape)
-    inner = [_own(s) if s is not None else "" for s in kept]
-    inner[first:first] = [f"{d}:{d} + 1" for d in digits]
-    row_text = f"{e.memories[moved]}[{', '.join(inner)}]"
+    row = f"{e.memories[here.memory]}[{', '.join(own)}]"
+    tensor = slices(e, there.memory, spans)
     guards = [f"{s.first} < {s.end}" for s in spans if s.clipped]
-    dst, src = (tensor, row_text) if store else (row_text, tensor)
-    if guards:
-        with e.out.block(f"if {' and '.join(guards)}"):
-            e.call("dma_copy", dst=dst, src=src)
-    else:
+    dst, src = (tensor, row) if store else (row, tensor)
+    with e.out.block(f"if {' and '.join(guards)}") if guards else nullcontext():
         e.call("dma_copy", dst=dst, src=src)
-
-
-def _with_gap(spans: list[Span], axis: int) -> list[Span | None]:
-    wider: list[Span | None] = list(spans)
-    wider.insert(axis, None)
-    return wider
 
 
 def _own(span: Span) -> str:
     return f"{span.first}:{span.end}"
 
 
-def _digits(number: str, shape: tuple[int, ...]) -> list[str]:
+def _digits(number: ex.Var, shape: tuple[int, ...]) -> tuple[ex.Expr, ...]:
     """The index of an id within a tile of ids."""
-    digits, behind = [], 1
+    digits: list[ex.Expr] = []
+    behind = 1
     for n in reversed(shape):
-        text = number if behind == 1 else f"{number} // {behind}"
-        digits.append(text if n * behind == prod(shape) else f"({text}) % {n}")
+        digit = div(number, behind)
+        digits.append(digit if n * behind == prod(shape) else mod(digit, n))
         behind *= n
-    return digits[::-1]
+    return tuple(digits[::-1])
 
 
 def _memory(e: Emission, value: Value, name: str) -> Memory:
@@ -153,7 +178,8 @@ def _memory(e: Emission, value: Value, name: str) -> Memory:
     return memory
 
 
-def _whole(memory: Memory) -> Region:
+def whole(memory: Memory) -> Region:
+    """All of a tensor whose extents are numbers."""
     axes = tuple(
         AxisSlice(ex.Const(0, INDEX), int(n.value), checked=False)
         for n in memory.shape

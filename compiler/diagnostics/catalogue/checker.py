@@ -103,11 +103,11 @@ Right:   kernel k(x: inout f16[N]): ...""",
     "DSL0212": (
         "a subscript that cannot be",
         """\
-A tensor takes an integer or a slice per axis; `...` and axes left out mean `:`. Tiles are sliced by
-constants. Rows chosen by a tile of ids are read with gather.
+A tensor takes an integer, a slice or a tile of integers per axis; `...` and axes left out mean `:`.
+Tiles are sliced by constants, and their elements chosen by tiles of integers. A mask is none of these.
 
-Wrong:   table[ids, 0:64]
-Right:   gather(table[:, 0:64], ids, 0)""",
+Wrong:   x[x[0:64] > 0.0]
+Right:   load(x[0:64], where=mask)""",
     ),
     "DSL0213": (
         "dot of tiles that do not fit",
@@ -207,7 +207,11 @@ print takes a text first and then scalars and tiles; assert takes a scalar condi
         "misuse of a program",
         """\
 A program holds buffers, scalars and calls of kernels, in order; a kernel is called only in a program.
-What a call reads must have been given or written by an earlier call.""",
+What a call reads must have been given or written by an earlier call. Loops are written out and branches
+decided when the program is compiled: by numbers, lists, constants and optional parameters.
+
+Wrong:   if n > 3: scale(x, y)
+Right:   if bias is not None: scale(x, y)""",
     ),
     "DSL0229": (
         "recursion, or nesting that is too deep",

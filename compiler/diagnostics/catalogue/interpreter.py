@@ -44,11 +44,12 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Turns of `parallel` (program instances) run in any order, at once. Two of them touched one "
         "element, at least one wrote it, and no semaphore or counter orders them: the result would "
         "depend on chance. "
-        "Equal ids in one `scatter` are a race as well.\n\n"
+        "Equal ids in one `scatter` or `t[ids] = x` are a race as well; `t[ids] += x` adds them up.\n\n"
         "Wrong:  for m in parallel(range(0, M, 16)): total[0] = sum(x[m : m + 16])\n"
         "Right:  for m in parallel(range(0, M, 16)): total[0] += sum(x[m : m + 16])\n\n"
         "A turn knows that another one is past a point by `semaphore_wait` on what that one released, "
-        "or by an `atomic_add` to one integer element whose earlier value it reads.",
+        "or by an `atomic_add` (or another atomic function) to one integer element whose earlier value "
+        "it reads.",
     ),
     "DSL0607": (
         "Every turn waits",

@@ -15,12 +15,12 @@ import numpy as np
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step, Trap
-from dslc.compiler.interpreter.windows import compile_indexed, compile_masked
+from dslc.compiler.interpreter.windows import compile_access
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 
 _ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
-_STORES = (ins.Store, ins.Scatter, ins.AtomicAdd)
+_STORES = (ins.Store, ins.Scatter, ins.AtomicRmw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,7 @@ def _stored(scope: Scope, i: Any, step: Step, slot: int, trap: Trap) -> Step:
     memory: Memory = i.region.memory
     if not memory.dtype.is_float or not i.x.type.dtype.is_float:
         return step
-    site = Site(0, "the write", i.loc)
-    if isinstance(i, ins.Scatter):
-        windows = compile_indexed(scope, i.region, i.ids, i.axis, site)
-    else:
-        windows = compile_masked(scope, i.region, getattr(i, "where", None), site)
+    windows = compile_access(scope, i, Site(0, "the write", i.loc))
     x, place = scope.slot(i.x), scope.slot(memory)
     is_private = memory in scope.private
 

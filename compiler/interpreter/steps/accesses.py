@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import decode, encode
+from dslc.compiler.dtypes import DType, decode, encode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.hazards import poison
 from dslc.compiler.interpreter.hazards.held import Held
 from dslc.compiler.interpreter.hazards.watch import watch_buffer
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
-from dslc.compiler.interpreter.tensors import Tensor, add_codes
+from dslc.compiler.interpreter.tensors import Tensor
 from dslc.compiler.interpreter.turn import Turn
-from dslc.compiler.interpreter.windows import (
-    Windows,
-    compile_indexed,
-    compile_masked,
-    compile_window,
-)
+from dslc.compiler.interpreter.windows import Window, Windows, compile_access
 from dslc.compiler.ir import Place, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic import elements
@@ -29,7 +24,7 @@ from dslc.compiler.ir.arithmetic import elements
 def load(scope: Scope, i: ins.Load) -> Step:
     """A tile from memory, `other` out of bounds."""
     site = scope.site("the read", i.loc, i.out.type.layout)
-    windows = compile_masked(scope, i.region, i.where, site)
+    windows = compile_access(scope, i, site)
     step = _reader(scope, i, windows, site)
     if i.where is not None:
         return poison.guard(scope, [i.where], i.loc, step)
@@ -47,8 +42,8 @@ def load(scope: Scope, i: ins.Load) -> Step:
 def gather(scope: Scope, i: ins.Gather) -> Step:
     """Rows by index, 0 out of range."""
     site = scope.site("the gather", i.loc, i.out.type.layout)
-    windows = compile_indexed(scope, i.region, i.ids, i.axis, site)
-    return poison.guard(scope, [i.ids], i.loc, _reader(scope, i, windows, site))
+    windows = compile_access(scope, i, site)
+    return poison.guard(scope, i.ids, i.loc, _reader(scope, i, windows, site))
 
 
 def _reader(scope: Scope, i: ins.Load | ins.Gather, windows: Windows, site: Site) -> Step:
@@ -79,7 +74,7 @@ def _reader(scope: Scope, i: ins.Load | ins.Gather, windows: Windows, site: Site
 def store(scope: Scope, i: ins.Store) -> Step:
     """A tile to memory; out of bounds is dropped."""
     site = scope.site("the write", i.loc, i.x.type.layout, once=True)
-    windows = compile_masked(scope, i.region, i.where, site)
+    windows = compile_access(scope, i, site)
     xs = [i.x] if i.where is None else [i.x, i.where]
     return _writer(scope, xs, i, windows, site)
 
@@ -87,24 +82,28 @@ def store(scope: Scope, i: ins.Store) -> Step:
 def scatter(scope: Scope, i: ins.Scatter) -> Step:
     """Rows by index; out of range is dropped, and equal ids are a race."""
     site = scope.site("the scatter", i.loc, i.x.type.layout, once=True)
-    windows = compile_indexed(scope, i.region, i.ids, i.axis, site)
-    step = _writer(scope, [i.x, i.ids], i, windows, site)
+    windows = compile_access(scope, i, site)
+    step = _writer(scope, [i.x, *i.ids], i, windows, site)
     if not scope.check:
         return step
-    ids, memory, axis = scope.slot(i.ids), scope.slot(i.region.memory), i.axis
-    start = compile_scalar(scope, i.region.axes[axis].start)
+    slots, memory = [scope.slot(v) for v in i.ids], scope.slot(i.region.memory)
+    starts = compile_scalars(scope, [i.region.axes[k].start for k in i.axes])
 
     def checked(f: Frame) -> None:
-        rows = np.asarray(f[ids], np.int64).reshape(-1) + start(f)
-        rows = rows[(rows >= 0) & (rows < f[memory].shape[axis])]
-        unique, counts = np.unique(rows, return_counts=True)
-        if unique.size < rows.size:
+        chosen = zip(slots, starts(f), strict=True)
+        rows = np.stack([np.asarray(f[s], np.int64).reshape(-1) + start for s, start in chosen])
+        ends = np.array([f[memory].shape[k] for k in i.axes])[:, None]
+        rows = rows[:, ((rows >= 0) & (rows < ends)).all(axis=0)]
+        unique, counts = np.unique(rows, axis=1, return_counts=True)
+        if unique.shape[1] < rows.shape[1]:
+            at = ", ".join(map(str, unique[:, counts > 1][:, 0]))
             raise error(
                 "DSL0606",
-                f"row {unique[counts > 1][0]} of {i.region.memory.name} is written more than once "
-                f"by one scatter, in {f[TURN].title}",
+                f"{'row' if len(slots) == 1 else 'element'} {at} of {i.region.memory.name} is written "
+                f"more than once by one scatter, in {f[TURN].title}",
                 i.loc,
-                hint="equal ids race: the result would depend on the order",
+                hint="equal ids race: the result would depend on the order; atomic_add(t[ids], x) adds "
+                "them all",
             )
         step(f)
 
@@ -126,31 +125,51 @@ def _writer(
     return poison.guard(scope, xs, i.loc, step)
 
 
-def atomic_add(scope: Scope, i: ins.AtomicAdd) -> Step:
+def atomic_rmw(scope: Scope, i: ins.AtomicRmw) -> Step:
     """Each element at once; `out` is what stood there before, 0 out of bounds."""
-    layout, fetches = i.x.type.layout, i.out is not None
-    site = scope.site("the atomic addition", i.loc, layout, once=True, fetches=fetches)
-    windows = compile_window(scope, i.region, site)
+    layout, fetches = i.x.type.layout, i.out is not None or i.op != "add"
+    verb = "the atomic addition" if i.op == "add" else f"the atomic {i.op}"
+    site = scope.site(verb, i.loc, layout, once=True, fetches=fetches)
+    windows = compile_access(scope, i, site)
     x, memory, dtype = scope.slot(i.x), scope.slot(i.region.memory), i.region.memory.dtype
     out = None if i.out is None else scope.slot(i.out)
-    add, default = elements.binary("add", dtype), elements.zero(dtype)
+    expected = None if i.expected is None else scope.slot(i.expected)
+    operation, default = _operation(i.op, dtype), elements.zero(dtype)
+
+    def update(f: Frame, tensor: Tensor, window: Window) -> Array:
+        """What stood in a window that names no element twice."""
+        change = window.part(np.asarray(f[x]))
+        wanted = None if expected is None else window.part(np.asarray(f[expected]))
+        codes = tensor.update(f[TURN], window, lambda codes: operation(codes, change, wanted), site)
+        return decode(codes, dtype)
 
     def step(f: Frame) -> None:
         if i.is_counter:
             f[TURN].met.pass_barrier()
         tensor: Tensor = f[memory]
         window = windows(f, tensor.shape)
-        before: Array | None = None
-        if not window.empty:
-            change = add_codes(dtype, add, window.part(np.asarray(f[x])))
-            before = decode(tensor.update(f[TURN], window, change, site), dtype)
+        before = np.full(window.shape, default)
+        for part in [] if window.empty else window.apart(tensor.shape):
+            before[... if part.inner is None else part.inner] = update(f, tensor, part)
             if dtype.is_integer:
-                tensor.synchronise(f[TURN], window, acquire=out is not None, release=True)
+                tensor.synchronise(f[TURN], part, acquire=out is not None, release=True)
         if out is not None:
-            empty = np.full(window.shape, default)
-            f[out] = empty if before is None else window.fill(before, default)
+            f[out] = before
 
-    return poison.guard(scope, [i.x], i.loc, step)
+    given = [i.x, *i.ids, *([] if i.expected is None else [i.expected])]
+    return poison.guard(scope, given, i.loc, step)
+
+
+def _operation(op: str, dtype: DType) -> Callable[..., Array]:
+    """What an atomic instruction makes of codes, the operand and, for cas, what is expected."""
+    if op == "exchange":
+        return lambda codes, x, wanted: encode(np.asarray(x), dtype)
+    if op == "cas":
+        return lambda codes, x, wanted: np.where(
+            codes == encode(wanted, dtype), encode(np.asarray(x), dtype), codes
+        )
+    binary = elements.binary(op, dtype)
+    return lambda codes, x, wanted: encode(binary(decode(codes, dtype), x), dtype)
 
 
 def alloc(scope: Scope, i: ins.Alloc) -> Step:

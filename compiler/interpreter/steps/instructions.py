@@ -36,7 +36,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.Alloc: accesses.alloc,
     ins.Load: accesses.load,
     ins.Store: accesses.store,
-    ins.AtomicAdd: accesses.atomic_add,
+    ins.AtomicRmw: accesses.atomic_rmw,
     ins.Gather: accesses.gather,
     ins.Scatter: accesses.scatter,
     ins.CopyAsync: copies.copy_async,

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import Indexed, ids_shape, indexed_shape
 from dslc.compiler.ir.rules.tile_rules import Fail, operation_dtype, same, shape_of
 from dslc.compiler.ir.values import Place, Region, Role, Value
 
 
-def _region(region: Region, gathered: int | None = None) -> Fail | None:
+def _region(region: Region, gathered: tuple[int, ...] = ()) -> Fail | None:
     if len(region.axes) != region.memory.rank:
         message = f"@{region.memory.name} has {region.memory.rank} axes, not {len(region.axes)}"
         return "DSL0415", message
@@ -26,10 +27,11 @@ def _region(region: Region, gathered: int | None = None) -> Fail | None:
             return "DSL0415", "a slice with an end is checked, and no axis that is dropped"
         if axis.end is not None and axis.end.dtype != INDEX:
             return "DSL0413", f"the end of a slice is {axis.end.dtype}, not index"
-    if gathered is not None and not 0 <= gathered < len(region.axes):
-        return "DSL0416", f"axis {gathered} is none of the {len(region.axes)} axes"
-    if gathered is not None and region.axes[gathered].size != 1:
-        return "DSL0415", "the gathered axis has a placeholder of size 1"
+    for number in gathered:
+        if not 0 <= number < len(region.axes):
+            return "DSL0416", f"axis {number} is none of the {len(region.axes)} axes"
+        if region.axes[number].size != 1:
+            return "DSL0415", "the gathered axis has a placeholder of size 1"
     return None
 
 
@@ -103,38 +105,44 @@ def _store(stmt: ins.Store) -> Fail | None:
     return failed or _mask(stmt.where, stmt.x)
 
 
-def _atomic_add(stmt: ins.AtomicAdd) -> Fail | None:
+def _atomic_rmw(stmt: ins.AtomicRmw) -> Fail | None:
     if stmt.out is not None and stmt.region.memory.role is Role.OUT:
         return "DSL0415", f"@{stmt.region.memory.name} is only written: its role is `out`"
-    failed = operation_dtype("add", stmt.x.type.dtype) or _store(ins.Store(stmt.region, stmt.x))
-    return failed or (same(stmt.out, stmt.x) if stmt.out else None)
+    if stmt.op not in ins.ATOMIC_OPS:
+        return "DSL0416", f"there is no atomic {stmt.op}"
+    if (stmt.expected is not None) != (stmt.op == "cas"):
+        return "DSL0416", "cas, and nothing else, compares with what is expected"
+    arithmetic = None if stmt.op in ("exchange", "cas") else stmt.op
+    failed = arithmetic and operation_dtype(arithmetic, stmt.x.type.dtype)
+    failed = failed or _written(stmt.region) or _indexed(stmt, stmt.x)
+    others = [v for v in (stmt.out, stmt.expected) if v is not None]
+    return failed or next((f for v in others if (f := same(v, stmt.x))), None)
 
 
-def gathered_shape(region: Region, ids: Value, axis: int) -> tuple[int, ...]:
-    """The shape of a gather: ids' shape stands where the gathered axis stood."""
-    shape: list[int] = []
-    for i, a in enumerate(region.axes):
-        if i == axis:
-            shape += ids.type.shape
-        elif not a.dropped:
-            shape.append(a.size)
-    return tuple(shape)
-
-
-def _ids(ids: Value) -> Fail | None:
-    if ids.type.dtype.is_integer:
-        return None
-    return "DSL0413", f"ids are integers, not {ids.type.dtype}"
+def _indexed(stmt: Indexed, tile: Value) -> Fail | None:
+    """Whether ids, axes, region and tile agree."""
+    if len(stmt.ids) != len(stmt.axes) or tuple(sorted(set(stmt.axes))) != stmt.axes:
+        return "DSL0416", "each tile of ids has an axis of its own, in the memory's order"
+    shape = ids_shape(stmt)
+    for ids in stmt.ids:
+        if not ids.type.dtype.is_integer:
+            return "DSL0413", f"ids are integers, not {ids.type.dtype}"
+        if ids.type.shape != shape:
+            return "DSL0412", f"ids have one shape: {list(shape)} is not {shape_of(ids)}"
+    failed = _region(stmt.region, stmt.axes)
+    return failed or _held(stmt.region, indexed_shape(stmt.region, stmt.axes, shape), tile)
 
 
 def _gather(stmt: ins.Gather) -> Fail | None:
-    failed = _read(stmt.region) or _region(stmt.region, stmt.axis) or _ids(stmt.ids)
-    return failed or _held(stmt.region, gathered_shape(stmt.region, stmt.ids, stmt.axis), stmt.out)
+    return _read(stmt.region) or _some_ids(stmt) or _indexed(stmt, stmt.out)
 
 
 def _scatter(stmt: ins.Scatter) -> Fail | None:
-    failed = _written(stmt.region) or _region(stmt.region, stmt.axis) or _ids(stmt.ids)
-    return failed or _held(stmt.region, gathered_shape(stmt.region, stmt.ids, stmt.axis), stmt.x)
+    return _written(stmt.region) or _some_ids(stmt) or _indexed(stmt, stmt.x)
+
+
+def _some_ids(stmt: ins.Gather | ins.Scatter) -> Fail | None:
+    return None if stmt.ids else ("DSL0416", "no tile of ids chooses: that is a load or a store")
 
 
 def _copy_async(stmt: ins.CopyAsync) -> Fail | None:
@@ -204,7 +212,7 @@ MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.ClusterReduce: _cluster_reduce,
     ins.Load: _load,
     ins.Store: _store,
-    ins.AtomicAdd: _atomic_add,
+    ins.AtomicRmw: _atomic_rmw,
     ins.Gather: _gather,
     ins.Scatter: _scatter,
     ins.CopyAsync: _copy_async,

@@ -80,13 +80,13 @@ class StatementReader(TypeReader):
         positional = [
             f
             for f in parts
-            if not f.optional
+            if (not f.optional or f.part is Part.VALUES)
             and f.name not in values
             and (f.part is not Part.ATTRIBUTE or f.name == "text")
             and f.part is not Part.RESULT
         ]
         self._arguments(token, parts, positional, values)
-        if any(f.part is Part.RESULT for f in parts) and (named or kind is not ins.AtomicAdd):
+        if any(f.part is Part.RESULT for f in parts) and (named or kind is not ins.AtomicRmw):
             values["out"] = self._out(token, named)
         elif named:
             raise cursor.mismatch(f"{token.text} has no result", token)
@@ -132,7 +132,7 @@ class StatementReader(TypeReader):
                 values[f.name] = (*found, one)
             else:
                 values[f.name] = self._positional(left.pop(0))
-        if left and left[0].part is Part.MIXED:
+        if left and (left[0].part is Part.MIXED or left[0].optional):
             values.setdefault(left[0].name, ())
 
     def _positional(self, f: Field) -> object:

@@ -51,7 +51,7 @@ Python's, all grouping to the left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr
@@ -73,6 +73,19 @@ def print_program(program: TileProgram, *, locations: bool = False) -> str:
     if isinstance(program, Program):
         texts.append(_KernelPrinter(locations).program(program, names))
     return "\n".join(texts)
+
+
+def print_placed(kernel: Kernel) -> tuple[str, Mapping[Stmt, int]]:
+    """The text of a kernel, and the line of each of its statements in it, from 1."""
+    printer = _PlacingPrinter(False)
+    rows = printer.kernel(kernel, kernel.name).split("\n")
+    lines: dict[Stmt, int] = {}
+    for number, row in enumerate(rows):
+        mark, marked, text = row.rpartition("\0")
+        if marked:
+            rows[number] = text
+            lines[printer.marked[int(mark)]] = number + 1
+    return "\n".join(rows), lines
 
 
 def print_statement(stmt: Stmt) -> str:
@@ -261,7 +274,8 @@ class _KernelPrinter(ExpressionPrinter):
             else:
                 text = self._argument(f.part, value)
                 flag = f.name if value is True else f"{f.name}={text}"
-                positional = not f.optional and (f.part is not Part.ATTRIBUTE or f.name == "text")
+                required = not f.optional and (f.part is not Part.ATTRIBUTE or f.name == "text")
+                positional = required or f.part is Part.VALUES
                 arguments += [text if positional else flag] if text else []
         if isinstance(stmt, ins.Let):
             return f"let {self.scalar(stmt.var)} = {arguments[1]}{self.at(stmt.loc)}"
@@ -295,6 +309,20 @@ class _KernelPrinter(ExpressionPrinter):
         if isinstance(name, Value):
             return f"{self.tile(name)} : {print_type(name.type)}"
         return f"{name.name} : {name.dtype}"
+
+
+class _PlacingPrinter(_KernelPrinter):
+    """Marks the first line of every statement."""
+
+    def __init__(self, locations: bool) -> None:
+        super().__init__(locations)
+        self.marked: list[Stmt] = []
+
+    def statement(self, stmt: Stmt, indent: str) -> Iterator[str]:
+        first, *rest = super().statement(stmt, indent)
+        self.marked.append(stmt)
+        yield f"{len(self.marked) - 1}\0{first}"
+        yield from rest
 
 
 def _same_type(a: Name, b: Name) -> bool:

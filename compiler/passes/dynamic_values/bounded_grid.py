@@ -33,6 +33,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear
 from dslc.compiler.ir.expr import Expr, Var
+from dslc.compiler.ir.indexed import numbered
 from dslc.compiler.ir.program import GridAxis
 from dslc.compiler.ir.rewrite import map_kernels
 
@@ -104,7 +105,7 @@ def _end(touch: Touch, var: Var, kernel: Kernel, found: Touches) -> int | None:
     """From which value of a grid's variable on a write lies outside of its tensor; None for none."""
     ends = []
     for number, (axis, start) in enumerate(zip(touch.region.axes, touch.starts, strict=True)):
-        if not axis.checked or (isinstance(touch.stmt, ins.Scatter) and touch.stmt.axis == number):
+        if not axis.checked or number in numbered(touch.stmt):
             continue
         form, extent = linear(start), constant(touch.region.memory.shape[number])
         factor = form.terms.get(var, 0)

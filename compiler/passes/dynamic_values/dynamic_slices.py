@@ -9,7 +9,7 @@ After:
 
     %t = load @t[0!] : i32[]
     %rows = arange : i32[4]
-    %row = gather @x[cast(read(%t), index) : +1, 0 : +8!], %rows, axis=0 : f32[4, 8]
+    %row = gather @x[cast(read(%t), index) : +1, 0 : +8!], %rows, axes=(0) : f32[4, 8]
 
 A transfer has no clip that the machine computes, while each row of a gather is moved or left. Where
 several axes begin so, rows go along one; they lie past its end where another axis, of one element, is
@@ -97,16 +97,18 @@ class _Rows(Rewriter):
                 if axis is not None:
                     ids, rows, shape = _by_rows(self._others_within(region, axis), axis)
                     gathered = Value(replace(out.type, shape=shape), out.name)
-                    gather = ins.Gather(gathered, rows, ids, axis, loc=stmt.loc)
+                    gather = ins.Gather(gathered, rows, (ids,), (axis,), loc=stmt.loc)
                     return ins.Arange(ids), gather, ins.Reshape(out, gathered)
             case ins.Store(region=region, x=x, where=None):
                 axis = self._axis(region)
                 if axis is not None:
                     ids, rows, shape = _by_rows(self._others_within(region, axis), axis)
                     gathered = Value(replace(x.type, shape=shape), x.name)
-                    scatter = ins.Scatter(rows, ids, gathered, axis, loc=stmt.loc)
+                    scatter = ins.Scatter(rows, gathered, (ids,), (axis,), loc=stmt.loc)
                     return ins.Arange(ids), ins.Reshape(gathered, x), scatter
-            case ins.AtomicAdd(region=region, x=x, out=out) if self._axis(region) is not None:
+            case ins.AtomicRmw(op="add", region=region, x=x, ids=(), out=out) if (
+                self._axis(region) is not None
+            ):
                 before = out or Value(x.type, "before")
                 after = Value(x.type, "after")
                 return (

@@ -87,7 +87,7 @@ class _Demands:
             if isinstance(h.result, Value):
                 wants |= {u: self.home(h.result) for u in uses if isinstance(u, Value)}
         match stmt:
-            case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
+            case ins.Store(x=x) | ins.AtomicRmw(x=x) if stmt in self.solution.accesses:
                 wants[x] = self.solution.accesses[stmt]
             case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
                 held = dict(plan.operands(stmt)) | {x: self.home(x) for x in plan.placed}

@@ -74,7 +74,9 @@ def converted(source: Layout, target: Layout, bits: int, warp: int) -> float:
 def exchanged(source: Layout, target: Layout, bits: int) -> float:
     """A tile through shared memory: written once, read by each that wants it, between barriers."""
     written = source.elements * max(bits, 8) / 8
-    return 2 * BARRIER + (written + 4 * words(target, bits)) / SHARED_BYTES * _CONFLICTS
+    # Elements that share bytes are stored and loaded one by one.
+    parts = 2 * source.elements * _PART_OF_BYTE / LANES if bits < 8 else 0.0
+    return 2 * BARRIER + (written + 4 * words(target, bits)) / SHARED_BYTES * _CONFLICTS + parts
 
 
 def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bool) -> float:

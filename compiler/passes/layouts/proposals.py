@@ -11,7 +11,7 @@ from dslc.compiler.passes.layouts.layout_regions import Region, Site
 from dslc.compiler.passes.layouts.relations import shaped, shaping
 from dslc.compiler.passes.layouts.statement_costs import Assignment, Prices
 
-_MEMORY = (ins.Load, ins.Store, ins.AtomicAdd, ins.Gather, ins.Scatter)
+_MEMORY = (ins.Load, ins.Store, ins.AtomicRmw, ins.Gather, ins.Scatter)
 
 
 class Proposals:

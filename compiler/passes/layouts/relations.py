@@ -11,6 +11,7 @@ from math import prod
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import memory_axes
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Part, fields
 from dslc.compiler.ir.values import Value
@@ -38,8 +39,9 @@ def alike(stmt: Stmt) -> tuple[Value, ...]:
             return out, condition, x, y
         case ins.Dot(out=out, acc=acc) if acc is not None:
             return out, acc
-        case ins.AtomicAdd(out=out, x=x) if out is not None:
-            return out, x
+        case ins.AtomicRmw(x=x, expected=expected, out=out):
+            tiles = tuple(v for v in (out, x, expected) if v is not None)
+            return tiles if len(tiles) > 1 else ()
     return ()
 
 
@@ -47,6 +49,8 @@ def shaping(stmt: Stmt) -> Value | None:
     """The tile from which the others' layouts follow: the result, or what is scattered."""
     if isinstance(stmt, ins.Scatter):
         return stmt.x
+    if isinstance(stmt, ins.AtomicRmw) and stmt.out is None:
+        return stmt.x if stmt.ids or stmt.expected is not None else None
     out = getattr(stmt, "out", None)
     return out if isinstance(out, Value) else None
 
@@ -60,7 +64,7 @@ def shaped(stmt: Stmt) -> Iterator[Value]:
         if f.part is Part.VALUES:
             yield from value
         elif f.part is Part.VALUE and value is not None:
-            scattered = isinstance(stmt, ins.Scatter) and f.name == "x"
+            scattered = isinstance(stmt, ins.Scatter | ins.AtomicRmw) and f.name == "x"
             if f.name != "acc" and not scattered:
                 yield value
 
@@ -79,13 +83,8 @@ def operand_layout(stmt: Stmt, x: Value, out: Layout) -> Layout | None:
             return _unrepeated(out, axis, times)
         case ins.Concat(xs=xs, axis=axis):
             return _part(out, xs, x, axis)
-        case (
-            ins.Gather(ids=ids, axis=axis, region=region)
-            | ins.Scatter(ids=ids, axis=axis, region=region)
-        ):
-            first = sum(not a.dropped for a in region.axes[:axis])
-            own = range(first, first + ids.type.rank)
-            return reduced(out, [d for d in range(out.rank) if d not in own])
+        case ins.Gather() | ins.Scatter() | ins.AtomicRmw() if x in stmt.ids:
+            return reduced(out, list(memory_axes(stmt)))
     return None
 
 

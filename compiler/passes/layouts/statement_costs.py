@@ -34,14 +34,16 @@ from dslc.compiler.passes.pipelining.tma_copies import is_short
 from dslc.compiler.targets import Target
 
 Assignment = dict[Region, Layout]
-Access: TypeAlias = ins.Load | ins.Store | ins.AtomicAdd
-ACCESSES = (ins.Load, ins.Store, ins.AtomicAdd)
+Access: TypeAlias = ins.Load | ins.Store | ins.AtomicRmw
+ACCESSES = (ins.Load, ins.Store, ins.AtomicRmw)
 
 
 def accessed(stmt: Access) -> Value | None:
-    """The tile whose layout the access may choose; none of an addition that gives what was there."""
+    """The tile whose layout the access may choose; none of an update that other tiles take part in."""
     match stmt:
-        case ins.Load(out=tile) | ins.Store(x=tile) | ins.AtomicAdd(x=tile, out=None):
+        case ins.Load(out=tile) | ins.Store(x=tile):
+            return tile
+        case ins.AtomicRmw(x=tile, ids=(), expected=None, out=None):
             return tile
     return None
 
@@ -121,7 +123,7 @@ class Prices:
             case ins.Dot(out=out):
                 there = self.layout(out, layouts)
                 return 0.0 if there is None else self._dot(site, stmt, there, layouts)
-            case ins.Load() | ins.Store() | ins.AtomicAdd():
+            case ins.Load() | ins.Store() | ins.AtomicRmw():
                 tile = accessed(stmt)
                 here = None if tile is None else self.layout(tile, layouts)
                 return 0.0 if here is None else self.access(site, here)[1]
@@ -267,7 +269,7 @@ class Prices:
     def natural(self, stmt: Access) -> list[Layout]:
         """Those of `variants` for an access; what is added to memory goes a word at a time."""
         shape = stmt.region.shape
-        if isinstance(stmt, ins.AtomicAdd):
+        if isinstance(stmt, ins.AtomicRmw):
             return self.variants(shape, stmt.region, max(1, 32 // stmt.x.type.dtype.bits))
         return self.variants(shape, stmt.region)
 

@@ -78,7 +78,7 @@ class Relations:
         prover: Prover | None = None
         numbers: list[list[int] | None] = []
         for axis, (x, y) in enumerate(zip(a.region.axes, b.region.axes, strict=True)):
-            if axis in (a.gathered, b.gathered):
+            if axis in (*a.gathered, *b.gathered):
                 numbers.append(None)
                 continue
             distance = later.form(b.facts.form(y.start)) - a.facts.form(x.start)

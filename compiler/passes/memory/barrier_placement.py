@@ -94,7 +94,7 @@ class Placing:
                 return Way(through=Need.WARP if warp else Need.BLOCK)
             case ins.SemaphoreRelease():
                 return Way(last=own, through=Need.BLOCK)
-            case ins.AtomicAdd() if stmt.is_counter:
+            case ins.AtomicRmw() if stmt.is_counter:
                 return Way(last=own, through=Need.BLOCK)
         return Way(own, own)
 

@@ -37,6 +37,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import simplify
 from dslc.compiler.ir.arithmetic.index_arithmetic import cdiv, largest, least, sub
+from dslc.compiler.ir.indexed import Indexed, ids_shape, kept_axes, numbered
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import walk
@@ -92,14 +93,14 @@ class _Lowering(Rewriter):
                 return self._load(new)
             case ins.Store():
                 return self._store(new)
-            case ins.AtomicAdd(region=region) if self._is_lowered(region):
+            case ins.AtomicRmw(op="add", region=region, ids=()) if self._is_lowered(region):
                 return _added(new)
             case ins.Gather(region=region) if self._is_lowered(region):
                 return _gathered(new)
-            case ins.Scatter(region=region) if self._is_lowered(region):
+            case ins.Scatter() | ins.AtomicRmw() if self._is_lowered(new.region):
                 raise error(
                     "DSL0590",
-                    f"this machine has no scatter to a slice of {region.memory.name} with an end",
+                    f"this machine has no scatter to a slice of {new.region.memory.name} with an end",
                     stmt.loc,
                     hint="give the elements from the end on an id that is out of range",
                 )
@@ -116,7 +117,7 @@ class _Lowering(Rewriter):
         if ended:
             # Out of bounds a scale is anything.
             if stmt.out.type.dtype.kind is not Kind.SCALE:
-                where = _inside(masks, stmt.region, stmt.out.type.shape, None, where, stmt.loc)
+                where = _inside(masks, stmt, stmt.out.type.shape, where)
             stmt = replace(stmt, region=_without_ends(stmt.region), where=where)
         masked = self._machine.masks and not _may_be_packed(stmt.region.memory)
         if where is None or (masked and not ended):
@@ -132,7 +133,7 @@ class _Lowering(Rewriter):
         where = stmt.where
         if _is_ended(stmt.region) and not self._machine.ends:
             masks: list[Stmt] = []
-            where = _inside(masks, stmt.region, stmt.x.type.shape, None, where, stmt.loc)
+            where = _inside(masks, stmt, stmt.x.type.shape, where)
             yield from masks
             stmt = replace(stmt, region=_without_ends(stmt.region), where=where)
         if where is None or not self._machine.updates:
@@ -151,11 +152,11 @@ def _may_be_packed(memory: Memory) -> bool:
     return memory.dtype.bits < 8 or (memory.dtype.bits == 8 and memory.role is Role.IN)
 
 
-def _added(stmt: ins.AtomicAdd) -> Iterator[Stmt]:
+def _added(stmt: ins.AtomicRmw) -> Iterator[Stmt]:
     """Nothing is added behind the end; -0.0 is what changes no float."""
     dtype = stmt.x.type.dtype
     masks: list[Stmt] = []
-    where = _inside(masks, stmt.region, stmt.x.type.shape, None, None, stmt.loc)
+    where = _inside(masks, stmt, stmt.x.type.shape, None)
     yield from masks
     none, x = Value(stmt.x.type, "none"), Value(stmt.x.type, "x")
     yield ins.Full(none, ex.Const(-0.0, dtype) if dtype.is_float else zero(dtype), loc=stmt.loc)
@@ -170,8 +171,7 @@ def _added(stmt: ins.AtomicAdd) -> Iterator[Stmt]:
 
 def _gathered(stmt: ins.Gather) -> Iterator[Stmt]:
     masks: list[Stmt] = []
-    ids = (stmt.axis, stmt.ids.type.rank)
-    where = _inside(masks, stmt.region, stmt.out.type.shape, ids, None, stmt.loc)
+    where = _inside(masks, stmt, stmt.out.type.shape, None)
     read, fill = Value(stmt.out.type, stmt.out.name), Value(stmt.out.type, "fill")
     yield replace(stmt, out=read, region=_without_ends(stmt.region))
     yield from masks
@@ -190,29 +190,22 @@ def _without_ends(region: Region) -> Region:
 
 def _inside(
     made: list[Stmt],
-    region: Region,
+    stmt: ins.Load | ins.Store | ins.Gather | ins.AtomicRmw,
     shape: tuple[int, ...],
-    ids: tuple[int, int] | None,
     where: Value | None,
-    loc: Loc | None,
 ) -> Value:
-    """Bools of the tile's shape: before the ends, and where `where` holds.
-
-    `ids` are the memory's axis that ids replace in a tile, and how many axes they have.
-    """
-    place, inside = 0, where
-    for number, axis in enumerate(region.axes):
-        if ids is not None and number == ids[0]:
-            place += ids[1]
-            continue
+    """Bools of the tile's shape: before the ends of its slices, and where `where` holds."""
+    inside, loc = where, stmt.loc
+    rank = len(ids_shape(stmt)) if isinstance(stmt, Indexed) else 0
+    for number, place in kept_axes(stmt.region, numbered(stmt), rank).items():
+        axis = stmt.region.axes[number]
         if axis.end is not None:
-            flags = _along(made, axis.end, region.axes[number].start, axis.step, shape, place, loc)
+            flags = _along(made, axis.end, axis.start, axis.step, shape, place, loc)
             if inside is not None:
                 both = Value(TileType(BOOL, shape), "inside")
                 made.append(ins.Binary(both, "and", inside, flags, loc=loc))
                 flags = both
             inside = flags
-        place += not axis.dropped
     assert inside is not None
     return inside
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.compiler.analysis.scalar_facts import Facts, FactsRewriter
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import ids_shape
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, Use, reads, walk, writes
@@ -31,7 +32,7 @@ class Kind(enum.Enum):
     READ = "read"
     WRITE = "write"
     ADD = "add"
-    FETCH_ADD = "fetch and add"
+    UPDATE = "update"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,7 @@ class Access:
     """One statement's access of a tensor, what is known where it stands, and the loops around it.
 
     `layout` says which thread moves an element; one thread, the first, does for all but reads. Without
-    one any thread may. Along the axis of the memory that is `gathered`, `ids` elements may be anywhere.
+    one any thread may. Along the memory's axes that are `gathered`, `ids` elements may be anywhere.
     A copy that lands at a wait may touch `anything` of its memory there.
     """
 
@@ -49,7 +50,7 @@ class Access:
     layout: Layout | None
     facts: Facts
     loops: tuple[Loop, ...]
-    gathered: int | None = None
+    gathered: tuple[int, ...] = ()
     ids: int = 1
     anything: bool = False
 
@@ -66,8 +67,9 @@ class Access:
         if self.layout is None or self.anything:
             return None
         groups = owners(self.layout, group, first=self.kind is not Kind.READ)
+        first = self.gathered[:1]  # where the ids are in the tile
         axes = enumerate(self.region.axes)
-        return groups.reshape([self.ids if i == self.gathered else a.size for i, a in axes])
+        return groups.reshape([self.ids if (i,) == first else a.size for i, a in axes])
 
 
 def contested(kernel: Kernel) -> frozenset[Memory]:
@@ -127,15 +129,16 @@ class _Collector(FactsRewriter):
                 yield self._access(stmt, region, Kind.READ, out.type.layout)
             case ins.Store(region=region, x=x):
                 yield self._access(stmt, region, Kind.WRITE, x.type.layout)
-            case ins.AtomicAdd(region=region, x=x, out=out):
-                kind = Kind.ADD if out is None else Kind.FETCH_ADD
-                yield self._access(stmt, region, kind, x.type.layout)
-            case ins.Gather(region=region, out=out, ids=ids, axis=axis):
-                count = prod(ids.type.shape)
-                yield self._access(stmt, region, Kind.READ, out.type.layout, axis, count)
-            case ins.Scatter(region=region, x=x, ids=ids, axis=axis):
-                count = prod(ids.type.shape)
-                yield self._access(stmt, region, Kind.WRITE, x.type.layout, axis, count)
+            case ins.AtomicRmw(op=op, region=region, x=x, out=out):
+                kind = Kind.ADD if out is None and op == "add" else Kind.UPDATE
+                ids = prod(ids_shape(stmt))
+                yield self._access(stmt, region, kind, x.type.layout, stmt.axes, ids)
+            case ins.Gather(region=region, out=out):
+                ids = prod(ids_shape(stmt))
+                yield self._access(stmt, region, Kind.READ, out.type.layout, stmt.axes, ids)
+            case ins.Scatter(region=region, x=x):
+                ids = prod(ids_shape(stmt))
+                yield self._access(stmt, region, Kind.WRITE, x.type.layout, stmt.axes, ids)
             case ins.SemaphoreWait(region=region) | ins.SemaphoreRelease(region=region):
                 yield self._access(
                     stmt, region, Kind.ADD, None
@@ -159,7 +162,7 @@ class _Collector(FactsRewriter):
         region: Region,
         kind: Kind,
         layout: Layout | None,
-        gathered: int | None = None,
+        gathered: tuple[int, ...] = (),
         ids: int = 1,
         *,
         anything: bool = False,

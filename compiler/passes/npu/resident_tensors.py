@@ -5,7 +5,7 @@ Before (tests/ir/resident-tensors/example.tir), where turns add to the same elem
     grid m in range(0, 64, 16), n in range(0, 64, 16)
     %x = load @x[m : +16!, n : +16!] : f32[16, 16]
     %s = reduce sum %x, axis=0 : f32[16]
-    atomic_add @g[n : +16!], %s
+    atomic_rmw add @g[n : +16!], %s
 
 After, where a turn has the elements for itself:
 
@@ -16,7 +16,7 @@ After, where a turn has the elements for itself:
     for m in range(0, 64, 16) {
       %x = load @x[m : +16!, n : +16!] : f32[16, 16]
       %s = reduce sum %x, axis=0 : f32[16]
-      atomic_add @g_here[n - n : +16], %s
+      atomic_rmw add @g_here[n - n : +16], %s
     }
     %g_1 = load @g_here[0 : +16!] : f32[16]
     store @g[n : +16], %g_1
@@ -172,7 +172,7 @@ def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
     for touch in own:
         dynamic = touch.uncounted or any(_is_dynamic(e, counted) for e in touch.starts)
         word = "written" if touch.writes else "read"
-        if isinstance(touch.stmt, ins.AtomicAdd):
+        if isinstance(touch.stmt, ins.AtomicRmw):
             return _Reason("turns add to it", touch)
         if dynamic or isinstance(touch.stmt, ins.Gather | ins.Scatter):
             return _Reason(f"where it is {word} only a core knows", touch)

@@ -42,11 +42,12 @@ from dslc.compiler.ir import Kernel, TileProgram, TileType, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Const
+from dslc.compiler.ir.indexed import memory_axes
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels, with_body
 from dslc.compiler.ir.traverse import Name, definitions
 from dslc.compiler.ir.values import Memory, Region
-from dslc.compiler.passes.padding.padded_axes import Extents, memory_axes, padded
+from dslc.compiler.passes.padding.padded_axes import Extents, padded
 from dslc.compiler.targets import Target
 
 
@@ -97,18 +98,18 @@ class _Padder(Rewriter):
         match stmt, new:
             case ins.Load(out=x), ins.Load(region=region):
                 return (_over(new, self._region(region, x, None)),)
-            case (ins.Store(x=x), ins.Store(region=region)) | (
-                ins.AtomicAdd(x=x),
-                ins.AtomicAdd(region=region),
-            ):
+            case ins.Store(x=x), ins.Store(region=region):
                 return (_over(new, self._region(region, x, None)),)
             case ins.Gather(out=x), ins.Gather(region=region):
                 return (_over(new, self._region(region, x, memory_axes(stmt))),)
-            case ins.Scatter(x=x, ids=ids), ins.Scatter(region=region):
-                assert isinstance(new, ins.Scatter)
-                masks, kept = self._masked_everywhere(ids, _nowhere(ids), stmt.loc)
-                scattered = replace(new, ids=kept)
-                return (*masks, _over(scattered, self._region(region, x, memory_axes(stmt))))
+            case ((ins.Scatter() | ins.AtomicRmw()), (ins.Scatter() | ins.AtomicRmw())):
+                masks, ids = list[Stmt](), new.ids
+                if ids:  # one id that is nowhere is enough
+                    first = stmt.ids[0]
+                    masks, kept = self._masked_everywhere(first, _nowhere(first), stmt.loc)
+                    ids = (kept, *ids[1:])
+                region = self._region(new.region, stmt.x, memory_axes(stmt))
+                return (*masks, replace(new, ids=ids, region=region))
             case ins.Reduce(op=op, x=x, axis=axis), ins.Reduce():
                 masks, kept = self._masked(x, axis, _neutral(op, x.type.dtype), stmt.loc)
                 return (*masks, replace(new, x=kept))

@@ -19,6 +19,7 @@ from dslc.compiler.analysis.axis_extents import Classes, join_dot, join_shapes
 from dslc.compiler.analysis.weights import packed_freely
 from dslc.compiler.ir import Kernel, Place, Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.indexed import Indexed, first_id_axis
 from dslc.compiler.ir.traverse import handed, operands, regions, results, walk
 from dslc.compiler.passes.layouts.blocked import vector_of
 from dslc.compiler.passes.layouts.matrix import atoms_for
@@ -53,23 +54,6 @@ def padded(kernel: Kernel, target: Target, warps: int | None) -> Extents:
         plan.spread(tile)
     shapes = {v: plan.shape(v) for v in dict.fromkeys(tiles)}
     return {v: shape for v, shape in shapes.items() if shape != v.type.shape}
-
-
-def memory_axes(stmt: ins.Gather | ins.Scatter) -> dict[int, int]:
-    """For the axes of a gathered or scattered tile that ids do not give, the memory's axes."""
-    rank, axes, at = stmt.ids.type.rank, {}, 0
-    for number, axis in enumerate(stmt.region.axes):
-        if number == stmt.axis:
-            at += rank
-        elif not axis.dropped:
-            axes[at] = number
-            at += 1
-    return axes
-
-
-def first_id_axis(stmt: ins.Gather | ins.Scatter) -> int:
-    """The tile's axis where those of the ids begin."""
-    return sum(not a.dropped for a in stmt.region.axes[: stmt.axis])
 
 
 def _is_explicit(kernel: Kernel) -> bool:
@@ -235,9 +219,9 @@ def _relate(stmt: ins.Stmt, classes: Classes) -> None:
     match stmt:
         case ins.For() | ins.While() | ins.If() | ins.Load():
             pass
-        case ins.AtomicAdd(out=out, x=x) | ins.Store(where=out, x=x):
-            if out is not None:
-                _join(classes, out, x)
+        case ins.Store(where=where, x=x):
+            if where is not None:
+                _join(classes, where, x)
         case ins.Scan(out=out, x=x) | ins.ClusterReduce(out=out, x=x):
             _join(classes, out, x)
         case _ if isinstance(stmt, ins.ELEMENTWISE):
@@ -250,12 +234,8 @@ def _relate(stmt: ins.Stmt, classes: Classes) -> None:
         case ins.Dot(scale_a=None, scale_b=None):
             join_dot(stmt, classes)
             classes.join((stmt.a, stmt.a.type.rank - 1), (stmt.b, stmt.b.type.rank - 2))
-        case ins.Gather(ids=ids) | ins.Scatter(ids=ids):
-            tile = stmt.out if isinstance(stmt, ins.Gather) else stmt.x
-            for k in range(ids.type.rank):
-                classes.join((tile, first_id_axis(stmt) + k), (ids, k))
-                if isinstance(stmt, ins.Scatter) and not _has_nowhere(ids):
-                    classes.tie((ids, k))
+        case ins.Gather() | ins.Scatter() | ins.AtomicRmw():
+            _indexed(stmt, classes)
         case ins.Concat(out=out, xs=xs, axis=axis):
             for x in xs:
                 _join(classes, out, x, but=axis)
@@ -271,6 +251,20 @@ def _relate(stmt: ins.Stmt, classes: Classes) -> None:
             join_shapes(stmt, classes)
         case _ if not isinstance(stmt, _SOURCES):
             _keep(stmt, classes)
+
+
+def _indexed(stmt: Indexed, classes: Classes) -> None:
+    """The axes of ids go with theirs of the tile; what is written has an id that is nowhere."""
+    tile = stmt.out if isinstance(stmt, ins.Gather) else stmt.x
+    for ids in stmt.ids:
+        for k in range(ids.type.rank):
+            classes.join((tile, first_id_axis(stmt.region, stmt.axes) + k), (ids, k))
+            if not isinstance(stmt, ins.Gather) and not _has_nowhere(stmt.ids[0]):
+                classes.tie((ids, k))
+    if isinstance(stmt, ins.AtomicRmw):
+        for v in (stmt.out, stmt.expected):
+            if v is not None:
+                _join(classes, v, tile)
 
 
 def _has_nowhere(ids: Value) -> bool:

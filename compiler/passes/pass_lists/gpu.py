@@ -21,6 +21,7 @@ from dslc.compiler.passes.products.fuse_accumulation import FuseAccumulation
 from dslc.compiler.passes.products.k_slices import SliceProducts
 from dslc.compiler.passes.products.materialize_operands import MaterializeOperands
 from dslc.compiler.passes.products.split_accumulators import SplitAccumulators
+from dslc.compiler.passes.products.widen_products import WidenProducts
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
 from dslc.compiler.passes.simplification.named_divisions import NameDivisions
@@ -63,6 +64,7 @@ def gpu_passes(
         Bounds(),
         FuseAccumulation(),
         BlockScales(target),
+        WidenProducts(target),
         PadExtents(target, warps),
         AssignLayouts(target, warps),
         *((RegisterLimit(registers.bytes),) if registers else ()),

@@ -18,9 +18,10 @@ from dslc.compiler.passes.simplification.dead_code import DeadCode
 from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.passes.trainium.batch_turns import BatchTurns
 from dslc.compiler.passes.trainium.capacity import CheckCapacity
+from dslc.compiler.passes.trainium.common_subexpressions import CommonSubexpressions
 from dslc.compiler.passes.trainium.join_turns import JoinTurns
+from dslc.compiler.passes.trainium.overlap_turns import OverlapTurns
 from dslc.compiler.passes.trainium.place_tiles import PlaceTiles
-from dslc.compiler.passes.trainium.same_loads import SameLoads
 from dslc.compiler.passes.trainium.select_instructions import SelectInstructions
 from dslc.compiler.passes.trainium.strip_mining import StripMine
 from dslc.compiler.passes.trainium.whole_masks import WholeMasks
@@ -46,7 +47,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         DynamicScalars(),
         LowBit(rows=True),
         WholeMasks(),
-        SameLoads(),
+        CommonSubexpressions(),
         DeadCode(),
         BatchTurns(target, placed),
         JoinTurns(target, placed),
@@ -58,5 +59,6 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         Simplify(),
         select,
         DeadCode(),
+        OverlapTurns(target),
         CheckCapacity(target),
     )

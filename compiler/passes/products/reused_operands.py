@@ -32,6 +32,7 @@ from dslc.compiler.ir.traverse import (
 from dslc.compiler.ir.values import Value
 from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.pipelining.prefetchable_loads import (
+    COPY_BYTES,
     Ahead,
     constant_memories,
     copy_width,
@@ -99,17 +100,22 @@ def _cycles(operand: Operand, costs: Statements, facts: Facts) -> float:
     repeated = [*operand.inside, *(t for s in loops for t in walk(s.body))]
     rates = costs.rates
     slots = sum(costs.of(s).slots for s in repeated if not isinstance(s, _CONTROL))
-    waits = any(_waits(s, facts) for s in operand.inside)
+    waits = any(_waits(s, facts, costs.target) for s in operand.inside)
     return slots / rates.issue + (rates.latency * rates.clock if waits else 0.0)
 
 
-def _waits(stmt: Stmt, facts: Facts) -> bool:
-    """Whether threads wait for memory in every iteration: no copy runs ahead of what they load."""
+def _waits(stmt: Stmt, facts: Facts, target: Target) -> bool:
+    """Whether threads wait for memory in every iteration: no copy runs ahead of what they load.
+
+    Where a unit copies boxes, rows that do not begin at multiples of 16 bytes keep it from doing so.
+    """
     if isinstance(stmt, ins.Gather):
         return len(stmt.out.type.shape) > 1
     if not isinstance(stmt, ins.Load) or len(stmt.out.type.shape) < 2:
         return False
-    return not copy_width(facts, stmt) and not is_prefetched(Ahead(stmt, (), 0), None)
+    width = copy_width(facts, stmt) * stmt.region.memory.dtype.bits // 8
+    narrow = width < (COPY_BYTES[0] if target.bulk_copies else COPY_BYTES[-1])
+    return narrow and not is_prefetched(Ahead(stmt, (), 0), None)
 
 
 def _is_plain(kernel: Kernel, loop: ins.For) -> bool:

@@ -30,6 +30,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear
 from dslc.compiler.ir.expr import Expr
+from dslc.compiler.ir.indexed import numbered
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, with_body
@@ -50,7 +51,7 @@ class Bounds:
 class _Prover(FactsRewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
-        self.gathered: int | None = None
+        self.gathered: tuple[int, ...] = ()
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """The kernel with its body rewritten: nothing else has accesses."""
@@ -58,8 +59,8 @@ class _Prover(FactsRewriter):
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement with its regions rewritten."""
-        # The gathered axis is indexed by ids: nothing is known of them.
-        self.gathered = stmt.axis if isinstance(stmt, ins.Gather | ins.Scatter) else None
+        # The gathered axes are indexed by ids: nothing is known of them.
+        self.gathered = numbered(stmt)
         rebuilt = self.rebuild(stmt)
         if isinstance(rebuilt, ins.Load) and not any(a.is_guarded for a in rebuilt.region.axes):
             if rebuilt.where is not None:
@@ -70,7 +71,7 @@ class _Prover(FactsRewriter):
     def region(self, region: Region) -> Region:
         """The region with the checks that are needed."""
         axes = tuple(
-            self._axis(axis, extent) if i != self.gathered else axis
+            self._axis(axis, extent) if i not in self.gathered else axis
             for i, (axis, extent) in enumerate(zip(region.axes, region.memory.shape, strict=True))
         )
         return region if axes == region.axes else replace(region, axes=axes)

@@ -76,7 +76,7 @@ def _unread(kernel: Kernel) -> frozenset[Memory]:
     read = {
         region.memory
         for s in stmts
-        if not (isinstance(s, ins.AtomicAdd) and s.out is None)
+        if not (isinstance(s, ins.AtomicRmw) and s.out is None)
         for region in reads(s)
     }
     return frozenset(m for m in allocated - read if m.role is Role.BUFFER)
@@ -116,7 +116,7 @@ class _Liveness:
                 return unchanged.replaced(stmt, body=body) if body else None
             case ins.Alloc(memory=memory):
                 return None if memory in self.unread else stmt
-            case ins.AtomicAdd(out=out) if out is not None and out not in live:
+            case ins.AtomicRmw(out=out) if out is not None and out not in live:
                 return self._statement(dataclasses.replace(stmt, out=None), live)
             case ins.InitBarriers(region=region) | ins.Arrive(region=region):
                 return None if region.memory in self.unread else stmt  # nobody waits

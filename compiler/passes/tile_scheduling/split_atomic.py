@@ -1,7 +1,7 @@
 """Atomic split-K: each part of a split reduction adds what it has to the stored result by itself.
 
     %b = add %sum, %bias : f32[16]             %y = cast %sum : bf16[16]
-    %y = cast %b : bf16[16]              ->    atomic_add @y[m : +16], %y
+    %y = cast %b : bf16[16]              ->    atomic_rmw add @y[m : +16], %y
     store @y[m : +16], %y
 
 What follows the loop is affine in its sums, f(sum) = g(sum) + f(0): part 0 stores f of what stood
@@ -44,8 +44,8 @@ class _Contributions(Substitution):
             return () if acts else (stmt,)
         match stmt:
             case ins.Store(region=region, x=x) if _is_added_to(stmt):
-                return (ins.AtomicAdd(self.region(region), self.value(x), loc=stmt.loc),)
-            case ins.AtomicAdd(out=None):
+                return (ins.AtomicRmw("add", self.region(region), self.value(x), loc=stmt.loc),)
+            case ins.AtomicRmw(op="add", ids=(), out=None):
                 return (self.rebuild(stmt),)
             case ins.Binary(out=out, op="add" | "sub" as op, x=x, y=y):
                 if x in self.parts and y in self.parts:

@@ -23,7 +23,7 @@ After:
     }
     store @partial[m // 16!, part!, 0 : +16!], %part
     %one = full i32(1) : i32[]
-    %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
+    %arrived = atomic_rmw add @arrivals[m // 16!], %one : i32[]
     if read(%arrived) == i32(3) {
       %part_1 = load @partial[m // 16!, 0!, 0 : +16!] : f32[16]
       ...
@@ -37,7 +37,7 @@ After:
 
 The last turn to arrive adds the partial results in a fixed order, so the sum does not depend on who
 came when, and runs what follows the loop; it leaves the count at zero for the next launch. An
-AtomicAdd with a result publishes what its turn wrote before and sees what others published. Nothing
+AtomicRmw with a result publishes what its turn wrote before and sees what others published. Nothing
 before or inside the loop may have an effect outside the turn.
 
 Where the loop says `atomic=1` and the machine adds to memory, parts do not wait for each other's sums
@@ -55,9 +55,9 @@ Where the loop says `atomic=1` and the machine adds to memory, parts do not wait
     } else {
       semaphore_wait @signal[m // 16!], i32(1)
     }
-    atomic_add @y[m : +16!], %part
+    atomic_rmw add @y[m : +16!], %part
     %one = full i32(1) : i32[]
-    %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
+    %arrived = atomic_rmw add @arrivals[m // 16!], %one : i32[]
     if read(%arrived) == i32(1) {
       %none = full i32(0) : i32[]
       store @arrivals[m // 16!], %none
@@ -313,7 +313,7 @@ class _Splitter:
         reset = [ins.Store(self._element(m), none, loc=loc) for m in (self.arrivals, *counters)]
         return [
             ins.Full(one, Const(1, I32), loc=loc),
-            ins.AtomicAdd(self._element(self.arrivals), one, arrived, loc=loc),
+            ins.AtomicRmw("add", self._element(self.arrivals), one, out=arrived, loc=loc),
             ins.If(is_last, (*then, ins.Full(none, Const(0, I32), loc=loc), *reset), loc=loc),
         ]
 

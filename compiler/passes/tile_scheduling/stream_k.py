@@ -6,7 +6,7 @@
     %sum = for k in range(first, end, 64) ...
     %total, done = if part of a turn {
       store @partial[part, ...], %sum
-      %arrived = atomic_add @arrivals[turn], %one
+      %arrived = atomic_rmw add @arrivals[turn], %one
       %all = if read(%arrived) == others { for p in range(0, shares) ... }
     } else { yield %sum, 1 }
     if done == 1 { store @c[m : +128, n : +256], %total }
@@ -160,7 +160,7 @@ class _Joiner:
             I32, (), Layout((), (Mode(layout.threads, -1, 0),), ()) if layout else None
         )
         one, arrived, none = (Value(scalar, n) for n in ("one", "arrived", "none"))
-        out += [ins.Full(one, Const(1, I32)), ins.AtomicAdd(count, one, arrived)]
+        out += [ins.Full(one, Const(1, I32)), ins.AtomicRmw("add", count, one, out=arrived)]
         others = Convert(sub(self.work.shares, 1), I32)
         is_last = Binary("eq", Read(arrived), others, BOOL)
         makes, total = self._total()

@@ -56,17 +56,22 @@ def _ways(stmt: Stmt) -> Iterator[Way]:
     match stmt:
         case ins.Dot():
             yield from _products(stmt)
-        case ins.Store(x=x) | ins.AtomicAdd(x=x, out=None):
+        case ins.Store(x=x):
             for place in candidates(x.type.shape):
                 yield Way({x: place})
         case ins.Scatter(x=x, ids=ids):
             for place in candidates(x.type.shape):
-                yield Way({x: place, ids: EVERYWHERE})
+                yield Way({x: place, **dict.fromkeys(ids, EVERYWHERE)})
+        case ins.AtomicRmw(x=x, ids=ids, expected=expected, out=out):
+            tiles = [x] if expected is None else [x, expected]
+            for place in candidates(x.type.shape):
+                wants = dict.fromkeys(tiles, place) | dict.fromkeys(ids, EVERYWHERE)
+                yield Way(wants) if out is None else Way(wants, place)
         case ins.Reduce():
             yield from _reductions(stmt)
         case ins.Gather(out=out, ids=ids):
             for place in candidates(out.type.shape):
-                yield Way({ids: EVERYWHERE}, place)
+                yield Way(dict.fromkeys(ids, EVERYWHERE), place)
         case _ if alike(stmt):
             first, *rest = alike(stmt)
             for place in candidates(first.type.shape):

@@ -35,15 +35,15 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import ClassVar
 
-from dslc.compiler.ir import GridAxis, Kernel, Memory, Region, TileProgram, Value
+from dslc.compiler.ir import Kernel, Region, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import constant, simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
-from dslc.compiler.ir.traverse import Name, expressions, operands, regions, tile_of
+from dslc.compiler.ir.traverse import Name, operands, tile_of
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, usable
 from dslc.compiler.passes.trainium.join_turns import ROW, constants
+from dslc.compiler.passes.trainium.row_blocks import RowBlock, blocks_along
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
@@ -77,7 +77,7 @@ class BatchTurns:
         if bounds is None:
             return kernel
         start, stop, step = bounds
-        blocks = _blocks(kernel, axis, stop, step)
+        blocks = blocks_along(kernel, axis, stop, step)
         if blocks is None or (stop - start) % step:
             return kernel
         turns = (stop - start) // step
@@ -94,129 +94,15 @@ class BatchTurns:
         return kernel
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The parts of a block that loads, or stores, of one memory take, with their first elements.
-
-    `number` is the axis of the memory, `place` that of the tiles.
-    """
-
-    memory: Memory
-    number: int
-    place: int
-    parts: tuple[tuple[Stmt, int], ...]
-
-    @property
-    def bits(self) -> int:
-        return self.memory.dtype.bits
-
-    @property
-    def is_loaded(self) -> bool:
-        return isinstance(self.parts[0][0], ins.Load)
-
-    def slice_of(self, stmt: Stmt) -> tuple[int, int]:
-        """Size and step of the slice of a part."""
-        axis = regions(stmt)[0].axes[self.number]
-        return axis.size, axis.step
-
-    def tiles_in_order(self, step: int) -> list[Value] | None:
-        """What is stored, where it fills the block: side by side, or element by element in turn."""
-        parts = sorted(self.parts, key=lambda p: p[1])
-        tiles = [s.x for s, _ in parts if isinstance(s, ins.Store)]
-        if self.is_interleaved(step):
-            return tiles
-        end = 0
-        for stmt, first in parts:
-            size, apart = self.slice_of(stmt)
-            if first != end or apart != 1:
-                return None
-            end += size
-        return tiles if end == step else None
-
-    def is_interleaved(self, step: int) -> bool:
-        """Whether each part has every n-th element, of n parts."""
-        n = len(self.parts)
-        firsts = sorted(first for _, first in self.parts)
-        alike = all(self.slice_of(s) == (step // n, n) for s, _ in self.parts)
-        return n > 1 and step % n == 0 and alike and firsts == list(range(n))
-
-
-def _blocks(kernel: Kernel, axis: GridAxis, stop: int, step: int) -> list[_Block] | None:
-    """What is loaded and stored of each memory along a counter; None where it has no such form."""
-    found: dict[tuple[Region, type], list[tuple[Stmt, int]]] = {}
-    partly = False
-    for stmt in kernel.body:
-        starts = [a.start for region in regions(stmt) for a in region.axes]
-        if any(axis.var in ex.free_vars(x) for x in expressions(stmt) if x not in starts):
-            return None
-        along = [
-            n
-            for r in regions(stmt)
-            for n, a in enumerate(r.axes)
-            if axis.var in ex.free_vars(a.start)
-        ]
-        if not along:
-            if isinstance(stmt, ins.Store):
-                return None
-            continue
-        if len(along) > 1:
-            return None
-        (region,), (number,) = regions(stmt), along
-        a = region.axes[number]
-        first = constant(simplify(ex.Binary("sub", a.start, axis.var, axis.start.dtype)))
-        extent = constant(region.memory.shape[number])
-        if first is None or extent is None or a.dropped or a.limit is not None:
-            return None
-        last = int(first) + (a.size - 1) * a.step
-        if first < 0 or last >= step or int(extent) < stop:
-            return None
-        partly |= a.size < step
-        others = tuple(
-            x if n != number else replace(x, start=axis.var, size=step, step=1)
-            for n, x in enumerate(region.axes)
-        )
-        found.setdefault((replace(region, axes=others), type(stmt)), []).append((stmt, int(first)))
-    blocks = [_of(region, parts, axis) for (region, _), parts in found.items()]
-    if not partly or not all(_is_whole(b, step) for b in blocks) or not _in_order(kernel, blocks):
-        return None
-    return blocks
-
-
-def _of(region: Region, parts: Sequence[tuple[Stmt, int]], axis: GridAxis) -> _Block:
-    number = next(n for n, a in enumerate(region.axes) if a.start is axis.var)
-    place = sum(not a.dropped for a in region.axes[:number])
-    return _Block(region.memory, number, place, tuple(parts))
-
-
-def _is_whole(block: _Block, step: int) -> bool:
-    """Whether loads take half of the block at least, and stores all of it once."""
-    if block.is_loaded:
-        return 2 * sum(block.slice_of(s)[0] for s, _ in block.parts) >= step
-    return block.tiles_in_order(step) is not None
-
-
-def _in_order(kernel: Kernel, blocks: Sequence[_Block]) -> bool:
-    """Whether all of a memory is loaded before any of it is stored, and each in one way."""
-    stored: set[Memory] = set()
-    for stmt in kernel.body:
-        for region in regions(stmt):
-            if isinstance(stmt, ins.Store):
-                stored.add(region.memory)
-            elif region.memory in stored:
-                return False
-    stores = [b.memory for b in blocks if not b.is_loaded]
-    return len(set(stores)) == len(stores)
-
-
 class _Batch(Rewriter):
     """The body of `count` turns in one: tiles along the counter have an axis more."""
 
-    def __init__(self, var: ex.Var, step: int, count: int, blocks: Sequence[_Block]) -> None:
+    def __init__(self, var: ex.Var, step: int, count: int, blocks: Sequence[RowBlock]) -> None:
         super().__init__()
         self._var, self._step, self._count = var, step, count
         self._block = {s: b for b in blocks for s, _ in b.parts}
         self._first = {s: first for b in blocks for s, first in b.parts}
-        self._wide: dict[_Block, Value] = {}
+        self._wide: dict[RowBlock, Value] = {}
         # Tiles with the axis more, and where it is.
         self._batched: dict[Value, tuple[Value, int]] = {}
 
@@ -319,7 +205,7 @@ class _Batch(Rewriter):
         yield ins.Reshape(made, joined, loc=stmt.loc)
         yield replace(stmt, x=made, region=self._region(stmt.region, block))
 
-    def _region(self, region: Region, block: _Block) -> Region:
+    def _region(self, region: Region, block: RowBlock) -> Region:
         """All blocks of a turn."""
         old = region.axes[block.number]
         whole = replace(old, start=self._var, size=self._count * self._step, step=1, checked=False)

@@ -94,7 +94,7 @@ def price(engines: Engines, stmt: Stmt, way: Way) -> float:
     match stmt:
         case ins.Load(out=out, region=region) if way.out is not None:
             return transfer(engines, way.out, region, out.type.dtype)
-        case ins.Store(region=region, x=x) | ins.AtomicAdd(region=region, x=x):
+        case ins.Store(region=region, x=x) | ins.AtomicRmw(region=region, x=x):
             return transfer(engines, way.operands[x], region, x.type.dtype, store=True)
         case ins.Dot(a=a, b=b, out=out) if way.out is not None:
             return _product(engines, a, b, out, way.out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building.registers import Given, RegisterBuilder, vector_type
 from dslc.compiler.vector.types import POINTER, Type, VectorType
@@ -155,3 +155,21 @@ class AccessBuilder(RegisterBuilder):
         return self.append_result(
             mem.AtomicUpdate(out, op, pointer, at, value, order, loc=self.loc)
         )
+
+    def compare_exchange(
+        self,
+        pointer: Operand,
+        offset: Given,
+        expected: Operand,
+        value: Operand,
+        order: str = "relaxed",
+    ) -> Operand:
+        """The scalar in memory before it becomes `value`, where it has the bits of what is expected."""
+        at, type_ = self.offset(offset), value.type
+        assert isinstance(type_, VectorType)
+        unsigned = parse_dtype(f"u{type_.dtype.bits}")
+        assert unsigned is not None
+        bits = type_.of(unsigned)
+        old, new = self.bitcast(expected, bits), self.bitcast(value, bits)
+        exchange = mem.CompareExchange(Register(bits), pointer, at, old, new, order, loc=self.loc)
+        return self.bitcast(self.append_result(exchange), type_)

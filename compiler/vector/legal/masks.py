@@ -1,7 +1,8 @@
 """Accesses under masks where a machine has none: a branch for a scalar, a loop over a vector's lanes.
 
-A loop is small, however many lanes there are. Those that are loaded go through memory of the function's
-own, on top of what lanes that are not hold.
+Masks are there for the ends of tensors, so that most of them hold for all lanes: a branch tells, and
+those are ordinary accesses. A loop is small, however many lanes there are. Those that are loaded go
+through memory of the function's own, on top of what lanes that are not hold.
 """
 
 from __future__ import annotations
@@ -26,18 +27,23 @@ def masked_load(b: LegalBuilder, i: mem.Load) -> Operand | None:
         return b.if_(i.mask, lambda: [b.load(i.pointer, i.offset, one)], lambda: [fill])[0]
     if type_.dtype.bits >= b.capabilities.masked_bits:
         return None
-    size, one = memory_bytes(type_), type_.by(None)
-    own, flags = _flags(b, i.mask, type_)
-    b.store(own, 0, fill, align=64)
-    with b.loop(0, type_.lanes) as lane:
-        at = b.mul(lane.var, size)
+    mask, size, one = i.mask, memory_bytes(type_), type_.by(None)
 
-        def copied() -> list[Operand]:
-            b.store(own, at, b.load(i.pointer, b.add(i.offset, at), one), align=size)
-            return []
+    def some() -> list[Operand]:
+        own, flags = _flags(b, mask, type_)
+        b.store(own, 0, fill, align=64)
+        with b.loop(0, type_.count) as lane:
+            at = b.mul(lane.var, size)
 
-        b.if_(b.binary("ne", b.load(flags, lane.var, _BYTE), 0), copied)
-    return b.load(own, 0, type_, align=64)
+            def copied() -> list[Operand]:
+                b.store(own, at, b.load(i.pointer, b.add(i.offset, at), one), align=size)
+                return []
+
+            b.if_(b.binary("ne", b.load(flags, lane.var, _BYTE), 0), copied)
+        return [b.load(own, 0, type_, align=64)]
+
+    every = b.reduce("and", mask)
+    return b.if_(every, lambda: [b.load(i.pointer, i.offset, type_, align=i.align)], some)[0]
 
 
 def masked_store(b: LegalBuilder, i: mem.Store) -> Operand | None:
@@ -47,7 +53,7 @@ def masked_store(b: LegalBuilder, i: mem.Store) -> Operand | None:
     type_ = i.value.type
 
     def whole() -> list[Operand]:
-        b.store(i.pointer, i.offset, i.value)
+        b.store(i.pointer, i.offset, i.value, align=i.align)
         return []
 
     if type_.lanes is None:
@@ -55,17 +61,22 @@ def masked_store(b: LegalBuilder, i: mem.Store) -> Operand | None:
         return i.value
     if type_.dtype.bits >= b.capabilities.masked_bits:
         return None
-    size, one = memory_bytes(type_), type_.by(None)
-    own, flags = _flags(b, i.mask, type_)
-    b.store(own, 0, i.value, align=64)
-    with b.loop(0, type_.lanes) as lane:
-        at = b.mul(lane.var, size)
+    mask, size, one = i.mask, memory_bytes(type_), type_.by(None)
 
-        def copied() -> list[Operand]:
-            b.store(i.pointer, b.add(i.offset, at), b.load(own, at, one, align=size))
-            return []
+    def some() -> list[Operand]:
+        own, flags = _flags(b, mask, type_)
+        b.store(own, 0, i.value, align=64)
+        with b.loop(0, type_.count) as lane:
+            at = b.mul(lane.var, size)
 
-        b.if_(b.binary("ne", b.load(flags, lane.var, _BYTE), 0), copied)
+            def copied() -> list[Operand]:
+                b.store(i.pointer, b.add(i.offset, at), b.load(own, at, one, align=size))
+                return []
+
+            b.if_(b.binary("ne", b.load(flags, lane.var, _BYTE), 0), copied)
+        return []
+
+    b.if_(b.reduce("and", mask), whole, some)
     return i.value
 
 

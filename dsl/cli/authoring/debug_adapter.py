@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from dslc.cli.authoring.lockstep import Lockstep
 from dslc.cli.authoring.place import Place, shown
 from dslc.compiler.diagnostics import DiagnosticError
 
-Launch = Callable[[Mapping[str, Any]], Place]
-"""Runs what the arguments of `launch` name and gives the recorded turn."""
+Launch = Callable[[Mapping[str, Any]], "Place | Lockstep"]
+"""Runs what the arguments of `launch` name and gives the recorded turn, or both sides of a pass."""
 _MOST = 1_000  # children of a tile that are listed
 
 
@@ -24,10 +25,11 @@ class Adapter:
 
     def __init__(self, source: BinaryIO, sink: BinaryIO, launch: Launch) -> None:
         self.source, self.sink, self.launch = source, sink, launch
-        self.place: Place | None = None
+        self.place: Place | Lockstep | None = None
         self.file = ""
-        self.stops_at_nan = False
-        self.tiles: list[Any] = []  # what variables refer to, from 2
+        self.filters: tuple[str, ...] = ()
+        self.shown: list[Any] = []  # what variables refer to, from 1: names, or a tile
+        self.threads: list[int] = []  # of the frames, from 1
         self.sent = 0
 
     def run(self) -> None:
@@ -55,7 +57,10 @@ class Adapter:
             "supportsConfigurationDoneRequest": True,
             "supportsStepBack": True,
             "supportsEvaluateForHovers": True,
-            "exceptionBreakpointFilters": [{"filter": "nan", "label": "The first NaN"}],
+            "exceptionBreakpointFilters": [
+                {"filter": "nan", "label": "The first NaN"},
+                {"filter": "difference", "label": "The first difference that a pass makes"},
+            ],
         }
 
     def on_launch(self, arguments: Mapping[str, Any]) -> None:
@@ -67,44 +72,63 @@ class Adapter:
         """Lines to stop at; those that are no statement of the turn are not verified."""
         place = self._there()
         wanted = [int(b["line"]) for b in arguments.get("breakpoints", ())]
-        lines = {e.loc.line for e in place.recording.events if e.loc is not None}
-        place.breaks = {n for n in wanted if n in lines}
+        number = int((arguments.get("source") or {}).get("sourceReference") or 0)
+        if number and isinstance(place, Lockstep):
+            side = place.sides[number - 1]
+            lines = {side.row(n) for n in range(len(side.recording.events))}
+            side.breaks = lines.intersection(wanted)
+        else:
+            lines = place.lines
+            place.breaks = lines.intersection(wanted)
         return {"breakpoints": [{"verified": n in lines, "line": n} for n in wanted]}
 
     def on_setExceptionBreakpoints(self, arguments: Mapping[str, Any]) -> None:  # noqa: N802
-        """Whether NaNs stop it."""
-        self.stops_at_nan = "nan" in arguments.get("filters", ())
+        """Whether NaNs stop it, and differences."""
+        self.filters = tuple(arguments.get("filters", ()))
 
     def on_threads(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The turn is the one thread."""
-        title = self.place.recording.title if self.place else "turn"
-        return {"threads": [{"id": 1, "name": title}]}
+        """The turn is the one thread; of a pass each side is one."""
+        titles = self.place.threads if self.place else ("turn",)
+        return {"threads": [{"id": n, "name": title} for n, title in enumerate(titles, 1)]}
 
     def on_stackTrace(self, arguments: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N802
         """Where it is."""
         place = self._there()
-        source = {"name": Path(self.file).name, "path": self.file}
-        frame = {
-            "id": 1,
-            "name": place.recording.title,
-            "source": source,
-            "line": place.line,
-            "column": 1,
-        }
-        return {"stackFrames": [frame], "totalFrames": 1}
+        thread = int(arguments.get("threadId") or 1) - 1
+        frames = []
+        for frame in place.frames(thread):
+            source: dict[str, Any] = {"name": Path(self.file).name, "path": self.file}
+            if frame.text is not None:
+                source = {"name": place.texts[frame.text][0], "sourceReference": frame.text + 1}
+            self.threads.append(thread)
+            where = {"source": source, "line": frame.line, "column": 1}
+            frames.append({"id": len(self.threads), "name": frame.name, **where})
+        return {"stackFrames": frames, "totalFrames": len(frames)}
+
+    def on_source(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The text of a program that is in no file."""
+        number = int((arguments.get("source") or arguments).get("sourceReference") or 0)
+        texts = self._there().texts
+        if not 0 < number <= len(texts):
+            raise LookupError("there is no such text")
+        return {"content": texts[number - 1][1]}
 
     def on_scopes(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The names of the kernel."""
-        self.tiles = []
-        return {"scopes": [{"name": "Names", "variablesReference": 1, "expensive": False}]}
+        """The names of the kernel, and what differs."""
+        scopes = []
+        for name, known in self._there().scopes(self._thread(arguments)).items():
+            self.shown.append(known)
+            reference = len(self.shown)
+            scopes.append({"name": name, "variablesReference": reference, "expensive": False})
+        return {"scopes": scopes}
 
     def on_variables(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The names, or the parts of a tile."""
-        reference = int(arguments["variablesReference"])
-        if reference == 1:
-            found = self._there().names().items()
+        opened = self.shown[int(arguments["variablesReference"]) - 1]
+        if isinstance(opened, Mapping):
+            found = opened.items()
         else:
-            tile = np.asarray(self.tiles[reference - 2])
+            tile = np.asarray(opened)
             start = int(arguments.get("start") or 0)
             count = min(int(arguments.get("count") or _MOST), _MOST)
             numbers = range(start, min(start + count, len(tile)))
@@ -113,7 +137,8 @@ class Adapter:
 
     def on_evaluate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """A name, or a part of what it stands for."""
-        described = self._variable(self._there().value(arguments["expression"]))
+        found = self._there().value(arguments["expression"], self._thread(arguments))
+        described = self._variable(found)
         return {"result": described.pop("value"), **described}
 
     def on_next(self, arguments: Mapping[str, Any]) -> None:
@@ -147,24 +172,31 @@ class Adapter:
         elif command == "continue":
             self._go_on(place)
 
-    def _go_on(self, place: Place) -> None:
-        """To a breakpoint or the first NaN, whichever is first; else the turn is over."""
+    def _go_on(self, place: Place | Lockstep) -> None:
+        """To a breakpoint, the first NaN or difference, whichever is first; else it is over."""
         begin = place.at
         stopped = place.seek(1)
-        nan = place.nan() if self.stops_at_nan else None
-        if nan is not None and begin < nan <= place.at:
-            place.at = nan
-            self._stopped("exception", "a NaN was made here")
+        found = place.exception(self.filters, begin)
+        if found is not None and found[0] <= place.at:
+            place.at = found[0]
+            self._stopped("exception", found[1])
         elif stopped:
             self._stopped("breakpoint")
         else:
             self._send("event", {"event": "terminated"})
 
     def _stopped(self, reason: str, text: str = "") -> None:
+        self.shown, self.threads = [], []
         body = {"reason": reason, "threadId": 1, "allThreadsStopped": True}
         self._send("event", {"event": "stopped", "body": body | ({"text": text} if text else {})})
 
-    def _there(self) -> Place:
+    def _thread(self, arguments: Mapping[str, Any]) -> int:
+        """The thread of a frame; of none, the last."""
+        number = int(arguments.get("frameId") or 0)
+        known = 0 < number <= len(self.threads)
+        return self.threads[number - 1] if known else len(self._there().threads) - 1
+
+    def _there(self) -> Place | Lockstep:
         if self.place is None:
             raise LookupError("nothing was launched")
         return self.place
@@ -173,11 +205,11 @@ class Adapter:
         """A value for the editor; tiles can be opened."""
         if np.ndim(value) == 0:
             return {"value": str(value), "variablesReference": 0}
-        self.tiles.append(value)
+        self.shown.append(value)
         text = shown(value, most=16)
         return {
             "value": " ".join(text.split()),
-            "variablesReference": len(self.tiles) + 1,
+            "variablesReference": len(self.shown),
             "indexedVariables": len(value),
         }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import click
+from dslc.cli.options import dim_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import session_options
 
 _EXAMPLES = """
 dslc lsp
+dslc lsp --target cuda:sm_90a --dim M=4096 --dim N=4096
 dslc lsp --tcp 127.0.0.1:2087
 """
 
@@ -17,11 +19,22 @@ dslc lsp --tcp 127.0.0.1:2087
 @click.option(
     "--stdio", is_flag=True, help="Speak over the standard input and output (the default)."
 )
+@click.option(
+    "-t",
+    "--target",
+    default="",
+    envvar="DSLC_TARGET",
+    show_default="the GPU that is here, else the CPU",
+    help="The machine for which the costs of lines are predicted.",
+)
+@dim_option("The size of a dim in these predictions (default 1024).")
+@click.option("--costs/--no-costs", default=True, help="Show what lines cost.")
 @session_options
-def command(tcp: str | None, stdio: bool) -> None:
+def command(tcp: str | None, stdio: bool, target: str, dims: tuple[str, ...], costs: bool) -> None:
     """Answer an editor's questions about .tile files and decorated functions.
 
-    It speaks the Language Server Protocol over the standard input and output: editors start it.
+    It speaks the Language Server Protocol over the standard input and output: editors start it. What
+    --target, --dim and --costs say, an editor's settings say too: `target`, `dims` and `costs`.
     `pip install 'dslc[lsp]'` brings what it needs.
     """
     from dslc.compiler.diagnostics import error
@@ -34,7 +47,13 @@ def command(tcp: str | None, stdio: bool) -> None:
         raise error(
             "DSL0953", "the language server needs pygls", hint="pip install 'dslc[lsp]'"
         ) from None
-    server = make_server()
+    from dslc.cli.inputs import parse_integers
+    from dslc.language_server.costs import Settings
+    from dslc.machines.registry import find_machine
+
+    if target:
+        find_machine(target)  # an error now, not in the editor's hints
+    server = make_server(Settings(target, parse_integers(dims, "--dim"), costs))
     if tcp is None:
         server.start_io()
         return

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from dslc.compiler.interpreter.recording import Recording
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where something is done: a line of the source, or of the `text` of a program by its number."""
+
+    name: str
+    line: int
+    text: int | None = None
+
+
 class Place:
     """Where one is in a recording. `stops` are the last events of its statements in order."""
+
+    texts: tuple[tuple[str, str], ...] = ()  # programs beside the source: names and contents
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -29,6 +41,24 @@ class Place:
         """The source line of the statement that was just run."""
         loc = self.recording.events[self.moment].loc
         return loc.line if loc is not None else 0
+
+    @property
+    def lines(self) -> set[int]:
+        """The source lines at which it can stop."""
+        return {e.loc.line for e in self.recording.events if e.loc is not None}
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """What an editor shows as threads: the turn."""
+        return (self.recording.title,)
+
+    def frames(self, thread: int) -> list[Frame]:
+        """Where a thread is."""
+        return [Frame(self.recording.title, self.line)]
+
+    def scopes(self, thread: int) -> dict[str, Mapping[str, Any]]:
+        """What a thread knows, under headings."""
+        return {"Names": self.names()}
 
     @property
     def is_last(self) -> bool:
@@ -51,15 +81,14 @@ class Place:
                 return True
         return False
 
-    def value(self, text: str) -> Any:
+    def value(self, text: str, thread: int = 0) -> Any:
         """The value of `name` or `name[index]`; LookupError or ValueError says why there is none."""
-        match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
-        names = self.names()
-        if match is None or match[1] not in names:
-            known = ", ".join(sorted(names))
-            raise LookupError(f"{text!r} is not known here; there are {known}")
-        value = names[match[1]]
-        return value if match[2] is None else np.asarray(value)[_index(match[2])]
+        return value_in(self.names(), text)
+
+    def exception(self, filters: Collection[str], begin: int) -> tuple[int, str] | None:
+        """The first stop behind `begin` that a filter asks for: `nan`."""
+        found = self.nan() if "nan" in filters else None
+        return None if found is None or found <= begin else (found, "a NaN was made here")
 
     def to_writer(self, name: str, index: tuple[int, ...]) -> bool:
         """Go to the statement that wrote an element last; False where none up to here did."""
@@ -90,6 +119,16 @@ def _statements(recording: Recording) -> Iterator[int]:
         line = event.loc.line if event.loc is not None else 0
         if number + 1 == len(events) or after is None or after.line != line:
             yield number
+
+
+def value_in(names: Mapping[str, Any], text: str) -> Any:
+    """The value of `name` or `name[index]`; LookupError or ValueError says why there is none."""
+    match = re.fullmatch(r"\s*(\w+)\s*(?:\[(.*)\])?\s*", text)
+    if match is None or match[1] not in names:
+        known = ", ".join(sorted(names)) or "none yet"
+        raise LookupError(f"{text!r} is not known here; there are {known}")
+    value = names[match[1]]
+    return value if match[2] is None else np.asarray(value)[_index(match[2])]
 
 
 def _index(text: str) -> tuple[Any, ...]:

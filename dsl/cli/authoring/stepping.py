@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
-from dslc.cli.authoring.place import Place, shown
-from dslc.compiler.interpreter.recording import Recording
+from dslc.cli.authoring.place import shown
 from dslc.frontend.source import read_source
 
-_HELP = """\
+HELP = """\
 step [N], s        to the next statement, or N on        back [N], b       the same backwards
 continue, c        to the next breakpoint, or the end    reverse, r        to the one before, or start
 break LINE         stop at a line                        clear [LINE]      forget a breakpoint, or all
@@ -25,17 +25,17 @@ quit, q            leave (also: the end of the input)    help, h           this"
 class Stepper:
     """A place in a recording, breakpoints, and what is watched."""
 
-    def __init__(self, recording: Recording, file: Path) -> None:
-        self.place = Place(recording)
+    place: Any
+
+    def __init__(self, place: Any, file: Path) -> None:
+        self.place = place
         self.lines = read_source(file).split("\n")
-        self.name = str(file)
         self.watched: list[str] = []
+        self.commands = HELP
 
     def run(self) -> None:
         """Read commands until the input or the user ends."""
-        click.echo(
-            f"{self.place.recording.title}: {len(self.place.stops)} statements; help lists the commands"
-        )
+        self.greet()
         self.show()
         interactive = sys.stdin.isatty()
         while True:
@@ -47,6 +47,12 @@ class Stepper:
             for command in line.split(";"):
                 if not self.obey(command.strip()):
                     return
+
+    def greet(self) -> None:
+        """What is followed."""
+        click.echo(
+            f"{self.place.recording.title}: {len(self.place.stops)} statements; help lists the commands"
+        )
 
     def obey(self, command: str) -> bool:
         """Do what a command says; False where it was the last."""
@@ -79,12 +85,23 @@ class Stepper:
             case "nan":
                 self.first_nan()
             case "names":
-                click.echo(", ".join(sorted(self.place.names())))
+                self.names()
             case "l" | "list":
                 self.show(around=5)
+            case _ if self.obey_more(word, rest):
+                pass
             case _:
-                click.echo(_HELP if word in ("h", "help") else f"{command!r}: no command\n{_HELP}")
+                unknown = "" if word in ("h", "help") else f"{command!r}: no command\n"
+                click.echo(unknown + self.commands)
         return True
+
+    def obey_more(self, word: str, rest: str) -> bool:
+        """Do what a command of a kind of stepper says; False where it has no such command."""
+        return False
+
+    def names(self) -> None:
+        """Print what there is."""
+        click.echo(", ".join(sorted(self.place.names())))
 
     def move(self, count: int) -> None:
         """So many statements on, or back."""

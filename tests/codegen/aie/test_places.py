@@ -16,7 +16,7 @@ negative start|negative start rows|conv2d taps|negative start other|negative sto
 store atomic +=|+= own element|+= bf16|histogram|atomic_add old|row and column sums|split atomic
 inout scan|inout chained loop|read after write|gaps written|strided store
 gather rows|gather columns|gather 2d ids|gather elements|gather buffer|gather large
-scatter rows|scatter permutation
+scatter rows|scatter permutation|index tiles|atomic max f16
 masked store|masked load|ends
 late row|late slice|late slice by scalar|late store by scalar|late store
 buffer|buffer late index|scalar store in loop

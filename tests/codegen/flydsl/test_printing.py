@@ -20,6 +20,9 @@ INNER = {"as_f16x2", "word_around", "await_value"}
 # What FlyDSL has no words for: a kernel that names one is DSL0590 there.
 WORDLESS = {"add_in_word", *(f"atomic_add_{t}" for t in ("i8", "u8", "i16", "u16"))}
 WORDLESS |= {"change_bits", "odd_f32_of_long", "store_row"}
+WORDLESS |= {"atomic_max", "atomic_min", "exchange_word", "replace_word", "atomic_extreme"}
+WORDLESS |= {"atomic_max_float", "atomic_min_float", "atomic_exchange", "atomic_cas"}
+WORDLESS |= {"word_of", "number_of"}
 KERNEL = """// twice
 DEVICE int doubled(int x) { return x + x; }
 

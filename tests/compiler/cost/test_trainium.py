@@ -98,10 +98,9 @@ def test_a_first_turn_that_loads_for_all_is_counted() -> None:
     assert thin.filling > wide.filling + 10_000
 
 
-def test_a_loop_of_unknown_length_runs_more_often_with_smaller_blocks() -> None:
-    source = """
+UNKNOWN = """
 kernel total(x: f16[M, K], w: f16[K, N], last: i32[1], y: out f32[M, N]):
-    tune B = 32 | 128
+    tune B = 32 | 96 | 128
     for m, n in parallel(range(0, M, 128), range(0, N, 128)):
         end = last[0]
         s = zeros(f32, [128, 128])
@@ -109,9 +108,21 @@ kernel total(x: f16[M, K], w: f16[K, N], last: i32[1], y: out f32[M, N]):
             s += dot(x[m : m + 128, k : k + B], w[k : k + B, n : n + 128])
         y[m : m + 128, n : n + 128] = s
 """
-    origin = dslc.compile(source=source, target="nki:trn2", cache=False)["total"].origin
+
+
+def of_unknown(*blocks: int) -> list[Busy]:
+    origin = dslc.compile(source=UNKNOWN, target="nki:trn2", cache=False)["total"].origin
     sizes = {"M": 256, "N": 256, "K": 1024}
-    programs = [origin.elaborated(sizes, {"B": b}, sizes.get).program for b in (32, 128)]  # type: ignore[attr-defined]
-    short, long = (of_blocks(p, "nki:trn2") for p in programs)
+    programs = [origin.elaborated(sizes, {"B": b}, sizes.get).program for b in blocks]  # type: ignore[attr-defined]
+    return [of_blocks(p, "nki:trn2") for p in programs]
+
+
+def test_a_loop_of_unknown_length_runs_more_often_with_smaller_blocks() -> None:
+    short, long = of_unknown(32, 128)
     assert short.operations == long.operations
     assert short.queue > 3 * long.queue
+
+
+def test_what_is_left_behind_whole_blocks_is_an_iteration_more() -> None:
+    rest, whole = of_unknown(96, 128)
+    assert rest.operations > 1.05 * whole.operations

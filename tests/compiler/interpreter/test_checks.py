@@ -99,7 +99,9 @@ def test_gather_of_unwritten_rows_names_the_element():
     s = b.buffer("s", "f32", [4, 2])
     b.store(at(s, (0, 2), (0, 2)), b.full("f32", (2, 2), 1.0))
     out = b.value("f32", (2, 2))
-    b.add(ins.Gather(out, at(s, (0, 1), (0, 2)), b.load(whole(b.tensor("ids", "i32", [2]))), 0))
+    b.add(
+        ins.Gather(out, at(s, (0, 1), (0, 2)), (b.load(whole(b.tensor("ids", "i32", [2]))),), (0,))
+    )
     b.store(whole(b.out("y", "f32", [2, 2])), out)
     k = b.kernel()
     run(k, {"ids": np.array([1, 0], np.int32), "y": zeros(2, 2)})
@@ -170,7 +172,7 @@ def test_rows_of_undefined_numbers_are_an_error():
     x = b.buffer("x", "f32", [4, 2])
     b.store(whole(x), b.full("f32", (4, 2), 1.0))
     ids = b.undefined("i32", (3,), name="ids")
-    rows = ins.Gather(b.value("f32", (3, 2)), whole(x), ids, 0, loc=b.loc())
+    rows = ins.Gather(b.value("f32", (3, 2)), whole(x), (ids,), (0,), loc=b.loc())
     b.store(whole(b.out("y", "f32", [3, 2])), b.add(rows))
     with pytest.raises(DiagnosticError, match=r"DSL0603.*register tile ids"):
         run(b.kernel(), {"y": zeros(3, 2)})
@@ -291,7 +293,7 @@ def test_scatters_of_two_turns_to_one_row_race():
     b = Builder()
     y = b.tensor("y", "f32", [8, 2], Role.INOUT)
     ids = b.load(at(b.tensor("ids", "i32", [2, 2]), var("m"), (0, 2)))
-    b.add(ins.Scatter(at(y, (0, 1), (0, 2)), ids, b.full("f32", (2, 2), 1.0), 0, loc=b.loc()))
+    b.add(ins.Scatter(at(y, (0, 1), (0, 2)), b.full("f32", (2, 2), 1.0), (ids,), (0,), loc=b.loc()))
     k = b.kernel(grid=[("m", 0, 2, 1)])
     run(k, {"ids": np.array([[0, 1], [2, 3]], np.int32), "y": zeros(8, 2)})
     found = failure(k, {"ids": np.array([[0, 1], [2, 1]], np.int32), "y": zeros(8, 2)})

@@ -57,11 +57,11 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   %l = load @x[m : +16, 0 : +64!] : f16[16, 64]
   %row = load @x[m + 1, 0 : +16 : 4!], other=f16(1.0) : f16[16]
   store @tile[0 : +16!, 0 : +64!], %l
-  atomic_add @s[m : +16, 0], %total
+  atomic_rmw add @s[m : +16, 0], %total
   %one = full i32(1) : i32[]
-  %old = atomic_add @lock[0!], %one : i32[]
-  %g = gather @w[0 : +1, m : +16], %i, axis=0 : u4[64, 16]
-  scatter @y[0 : +1, 0 : +16], %i, %d2, axis=0
+  %old = atomic_rmw add @lock[0!], %one : i32[]
+  %g = gather @w[0 : +1, m : +16], %i, axes=(0) : u4[64, 16]
+  scatter @y[0 : +1, 0 : +16], %d2, %i, axes=(0)
   copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64]
   copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64], layout=`spatial(16, 8).local(1, 8)`
   commit_group

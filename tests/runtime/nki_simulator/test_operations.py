@@ -204,6 +204,19 @@ def test_a_scan() -> None:
     np.testing.assert_allclose(compute(body, X, Y, COLUMN), want, rtol=1e-5)
 
 
+@pytest.mark.parametrize("second", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_scan_with_its_operands_turned_round(first: bool, second: bool) -> None:
+    body = OUT + "nisa.tensor_tensor_scan(dst=out, data0=tx, data1=ty, initial=0.5,\n"
+    body += f"    op0=nl.subtract, op1=nl.subtract, reverse0={first}, reverse1={second})"
+    want, state = np.empty_like(X), np.full(64, 0.5, np.float32)
+    for i in range(48):
+        state = state - X[:, i] if first else X[:, i] - state
+        state = Y[:, i] - state if second else state - Y[:, i]
+        want[:, i] = state
+    np.testing.assert_allclose(compute(body, X, Y), want, rtol=1e-5, atol=1e-5)
+
+
 def test_statistics() -> None:
     body = f"stats, out = {tile((64, 12))}, {tile((64, 2))}\n"
     body += "nisa.bn_stats(dst=stats[0:64, 0:6], data=tx[0:64, 0:20])\n"

@@ -20,17 +20,28 @@ class Editor:
         self.findings: dict[str, list] = {}
         self.published = asyncio.Event()
         self.versions: dict[str, int] = {}
+        self.refreshed = asyncio.Event()
 
         @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def _(params) -> None:
             self.findings[params.uri] = list(params.diagnostics)
             self.published.set()
 
+        @self.client.feature(types.WORKSPACE_INLAY_HINT_REFRESH)
+        def _(params) -> None:
+            self.refreshed.set()
+
     async def start(self) -> Editor:
-        await self.client.start_io(sys.executable, "-m", "dslc", "lsp")
+        await self.client.start_io(sys.executable, "-m", "dslc", "lsp", "--target", "hip:gfx942")
         result = await self.client.initialize_async(
             types.InitializeParams(
-                capabilities=types.ClientCapabilities(), root_uri=self.folder.as_uri()
+                capabilities=types.ClientCapabilities(
+                    workspace=types.WorkspaceClientCapabilities(
+                        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True)
+                    )
+                ),
+                root_uri=self.folder.as_uri(),
+                initialization_options={"dims": {"K": 2048}},
             )
         )
         self.capabilities = result.capabilities
@@ -89,3 +100,20 @@ class Editor:
             "text_document": types.TextDocumentIdentifier(self.uri(name)),
             "position": types.Position(len(lines) - 1, len(lines[-1])),
         }
+
+    async def hints(self, name: str, wanted: str = "") -> dict[int, list[str]]:
+        """The inlay hints by line, from 1; those of costs once one has a text that is waited for."""
+        while True:
+            self.refreshed.clear()
+            found = await self.client.text_document_inlay_hint_async(
+                types.InlayHintParams(
+                    types.TextDocumentIdentifier(self.uri(name)),
+                    types.Range(types.Position(0, 0), types.Position(self.text.count("\n") + 1, 0)),
+                )
+            )
+            lines: dict[int, list[str]] = {}
+            for hint in found:
+                lines.setdefault(hint.position.line + 1, []).append(hint.label)
+            if not wanted or any(wanted in text for texts in lines.values() for text in texts):
+                return lines
+            await asyncio.wait_for(self.refreshed.wait(), 100)

@@ -192,7 +192,7 @@ def _elements(array: np.ndarray) -> np.ndarray:
 
 def check_counters(kernel: Kernel, spaces: list[np.ndarray]) -> None:
     """What a kernel counts in is zero again after it."""
-    counters = {s.region.memory for s in walk(kernel.body) if isinstance(s, ins.AtomicAdd)}
+    counters = {s.region.memory for s in walk(kernel.body) if isinstance(s, ins.AtomicRmw)}
     for memory, space in zip(kernel.workspaces, spaces, strict=True):
         if memory in counters:
             assert not space.any(), f"the counter {memory.name} is not zero after {kernel.name}"

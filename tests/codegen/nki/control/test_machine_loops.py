@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.nki.control import budget
 from dslc.compiler.ir import Kernel
+from dslc.compiler.passes.trainium import unroll_budget
 
 from support.nki.trainium import both, lower, source
 
@@ -45,7 +45,7 @@ SUMMED = """kernel summed[](@a: in f32[256, 256], @b: in f32[256, 1024], @c: out
 
 
 def test_a_loop_past_the_budget_is_counted_by_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "BUDGET", 4)
+    monkeypatch.setattr(unroll_budget, "BUDGET", 4)
     text = source(SCALED)[0]
     assert "nl.fori_loop(0, 256, " in text
     assert "nl.ds(" in text
@@ -82,4 +82,4 @@ def test_the_largest_loop_is_taken_first() -> None:
     text = SCALED.replace("300", "30000000")
     lowered = lower(text)
     assert isinstance(lowered, Kernel)
-    assert {v.name for v in budget.machine_counters(lowered)} == {"m"}
+    assert {v.name for v in unroll_budget.machine_counters(lowered)} == {"m"}

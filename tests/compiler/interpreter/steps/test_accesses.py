@@ -155,7 +155,7 @@ def test_gather_reads_rows_and_zero_out_of_range():
     x, y = b.tensor("x", "f16", [var("V"), 6]), b.out("y", "f16", [2, 3, 4])
     ids = b.load(whole(b.tensor("ids", "i32", [2, 3])))
     out = b.value("f16", (2, 3, 4))
-    b.add(ins.Gather(out, at(x, (0, 1), (4, 4)), ids, 0, loc=b.loc()))
+    b.add(ins.Gather(out, at(x, (0, 1), (4, 4)), (ids,), (0,), loc=b.loc()))
     b.store(whole(y), out)
     table = np.arange(30, dtype=np.float16).reshape(5, 6) + 1
     rows = np.array([[0, 4, -1], [5, 2, 2]], np.int32)
@@ -173,7 +173,7 @@ def test_gather_along_the_last_axis_with_a_start_and_a_dropped_axis():
     x, y = b.tensor("x", "i32", [2, 3, 8]), b.out("y", "i32", [3, 4])
     ids = b.load(whole(b.tensor("ids", "i32", [4])))
     out = b.value("i32", (3, 4))
-    b.add(ins.Gather(out, at(x, 1, (0, 3), (2, 1)), ids, 2))
+    b.add(ins.Gather(out, at(x, 1, (0, 3), (2, 1)), (ids,), (2,)))
     b.store(whole(y), out)
     table = np.arange(48, dtype=np.int32).reshape(2, 3, 8)
     found = np.empty((3, 4), np.int32)
@@ -186,7 +186,7 @@ def test_gather_by_a_single_id():
     x, y = b.tensor("x", "i32", [5]), b.out("y", "i32", [1])
     n = b.load(at(b.tensor("ids", "i32", [1]), 0))
     out = b.value("i32", ())
-    b.add(ins.Gather(out, at(x, (0, 1)), n, 0))
+    b.add(ins.Gather(out, at(x, (0, 1)), (n,), (0,)))
     b.store(whole(y), b.broadcast(out, (1,)))
     found = np.empty(1, np.int32)
     run(
@@ -200,7 +200,7 @@ def scatter():
     b = Builder()
     y = b.tensor("y", "f32", [5, 3], Role.INOUT)
     ids = b.load(whole(b.tensor("ids", "i32", [4])))
-    b.add(ins.Scatter(at(y, (0, 1), (1, 3)), ids, b.load(whole(b.tensor("x", "f32", [4, 3]))), 0,
+    b.add(ins.Scatter(at(y, (0, 1), (1, 3)), b.load(whole(b.tensor("x", "f32", [4, 3]))), (ids,), (0,),
                       loc=b.loc()))  # fmt: skip
     return b.kernel()
 

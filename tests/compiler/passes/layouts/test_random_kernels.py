@@ -59,7 +59,7 @@ def test_elementwise_statements_and_reductions_move_nothing(kernel: Kernel) -> N
                 assert x.type.layout is not None
                 if out.type.rank:
                     assert out.type.layout == reduce(x.type.layout, [axis], keepdims)
-            case ins.AtomicAdd(out=out, x=x) if out is not None:
+            case ins.AtomicRmw(out=out, x=x) if out is not None:
                 assert out.type.layout == x.type.layout
 
 

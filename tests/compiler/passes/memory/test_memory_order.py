@@ -83,7 +83,7 @@ def test_what_a_loop_needs_of_before_comes_before_it() -> None:
 def test_a_counter_is_a_barrier_for_what_came_before_it() -> None:
     params = "@x: inout f32[2048], @n: inout i32[1]"
     store = f"  %r = full f32(1.0) : f32[1024] {ROW}\n  store @x[0 : +1024!], %r\n"
-    count = f"  %one = full i32(1) : i32[] {EVERY}\n  atomic_add @n[0!], %one\n"
+    count = f"  %one = full i32(1) : i32[] {EVERY}\n  atomic_rmw add @n[0!], %one\n"
     read = f"  %q = load @x[1 : +1024!] : f32[1024] {ROW}\n  store @x[1 : +1024!], %q\n"
     assert "memory_barrier" in order(store + read, params)
     assert "memory_barrier" not in order(store + count + read, params)

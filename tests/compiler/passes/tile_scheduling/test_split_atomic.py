@@ -45,9 +45,9 @@ AFTER = """\
     semaphore_wait @signal[m // 16!], i32(1)
   }
   %b_1 = load @b[m : +16] : f32[16]
-  atomic_add @y[m : +16], %part
+  atomic_rmw add @y[m : +16], %part
   %one = full i32(1) : i32[]
-  %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
+  %arrived = atomic_rmw add @arrivals[m // 16!], %one : i32[]
   if read(%arrived) == i32(3) {
     %none = full i32(0) : i32[]
     store @arrivals[m // 16!], %none
@@ -61,7 +61,7 @@ TAILS = [
     "%r = sub %sum, %b : f32[16]\n  %t = mul %b, %r : f32[16]\n  store @y[m : +16], %t",
     "%r = add %sum, %sum : f32[16]\n  %t = neg %r : f32[16]\n  store @y[m : +16], %t",
     "%r = reshape %sum : f32[16, 1]\n  %t = broadcast %r : f32[16, 4]\n"
-    "  %u = reduce sum %t, axis=1 : f32[16]\n  atomic_add @y[m : +16], %u",
+    "  %u = reduce sum %t, axis=1 : f32[16]\n  atomic_rmw add @y[m : +16], %u",
 ]
 
 
@@ -90,7 +90,7 @@ def test_only_where_the_machine_adds_to_memory():
 def test_parts_add_up_to_the_whole(tail, extent, seed):
     """Whole numbers, so that no order rounds; a second launch finds what the first left."""
     text = SUM.replace("TAIL", tail)
-    if "atomic_add @y" in tail:
+    if "atomic_rmw add @y" in tail:
         text = text.replace("@y: out", "@y: inout")
     kernel, changed = split(text)
     simple = Bounds()(Simplify()(changed))

@@ -170,7 +170,7 @@ def test_what_stands_before_prints_once(capsys):
 
 REFUSED = [
     ("DSL0511", "    %next", "    store @y[m : +16], %s\n    %next", "only after its loop"),
-    ("DSL0511", "  %sum =", "  atomic_add @z[m : +16], %zero\n  %sum =", "only after its loop"),
+    ("DSL0511", "  %sum =", "  atomic_rmw add @z[m : +16], %zero\n  %sum =", "only after its loop"),
     ("DSL0512", "add %acc, %s", "mul %acc, %s", "acc is no sum"),
     ("DSL0512", "add %acc, %s", "add %acc, %acc", "acc is no sum"),
     ("DSL0512", "add %acc, %s", "sub %s, %acc", "acc is no sum"),

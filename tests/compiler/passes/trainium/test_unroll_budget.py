@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dslc.codegen.nki.control.budget import instructions
 from dslc.compiler.ir import Kernel
+from dslc.compiler.passes.trainium.unroll_budget import instructions
 
 from support.nki.trainium import lower
 
