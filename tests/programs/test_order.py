@@ -46,7 +46,7 @@ def run(target: str, feature: Feature, seed: int = 1) -> None:
             np.testing.assert_allclose(*pair, rtol=4e-3, atol=4e-3, err_msg=name)
         return
     assert refused.startswith("DSL05")
-    assert target not in GPUS or feature is FEATURES["print"]
+    assert target not in GPUS or feature in (FEATURES["print"], FEATURES["atomic max f16"])
     pytest.skip(f"refused: {refused}")
 
 
