@@ -31,10 +31,8 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import Body, fields, tile_of, walk
 
-_PURE = (
-    *ins.ELEMENTWISE, ins.Load, ins.Full, ins.Arange, ins.Reduce, ins.Broadcast, ins.Transpose,
-    ins.Reshape,
-)  # fmt: skip
+_MADE = (ins.Load, ins.Full, ins.Arange, ins.Reduce)
+_PURE = (*ins.ELEMENTWISE, *_MADE, ins.Broadcast, ins.Transpose, ins.Reshape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,11 @@ from dslc.compiler.targets.nki import MOVING, engines_of
 ROW = 4096
 """Bytes of a row at which Neuron's documents of DMA aim: at 2 KiB a row still costs a quarter more."""
 
-_KNOWN = (
+KNOWN = (
     *ins.ELEMENTWISE, ins.Full, ins.Undefined, ins.Arange, ins.Load, ins.Store, ins.Broadcast,
     ins.Transpose, ins.Reshape, ins.Reduce, ins.Extract, ins.Concat, ins.Let, ins.For,
 )  # fmt: skip
+"""Statements of turns that are joined, or put in stages, in kernels without products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class JoinTurns:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        if not all(isinstance(s, _KNOWN) or _is_product(s) for s in walk(kernel.body)):
+        if not all(isinstance(s, KNOWN) or _is_product(s) for s in walk(kernel.body)):
             return kernel
         for number in reversed(range(len(kernel.grid))):  # the rows of transfers first
             kernel = self._grown(kernel, number)

@@ -61,17 +61,13 @@ from dslc.compiler.ir.traverse import (
 )
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, usable
 from dslc.compiler.passes.trainium.engine_times import FREE
-from dslc.compiler.passes.trainium.join_turns import constants
+from dslc.compiler.passes.trainium.join_turns import KNOWN, constants
 from dslc.compiler.passes.trainium.turn_schedule import Shares, in_order, overlapped
 from dslc.compiler.passes.trainium.unroll_budget import machine_counters
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
-_KNOWN = (
-    *ins.ELEMENTWISE, ins.Fused, ins.Full, ins.Undefined, ins.Arange, ins.Load, ins.Store,
-    ins.Broadcast, ins.Transpose, ins.Reshape, ins.Reduce, ins.Extract, ins.Concat, ins.Let,
-    ins.For,
-)  # fmt: skip
+_KNOWN = (*KNOWN, ins.Fused)
 _TURNS = 8  # that are looked at
 _STATEMENTS = 400  # of all of them: fewer long turns
 _WORTH = 0.98  # of the time: what two stages have to save
