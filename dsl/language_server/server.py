@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dslc
-from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.formatting import format_tile
 from dslc.frontend.tokens import Token
 from dslc.language_server import completing, explaining, navigation, outline
 from dslc.language_server.costs import Costs, Settings
 from dslc.language_server.document import Document, Part
-from dslc.language_server.fixes import fixes
+from dslc.language_server.findings import published
 from dslc.language_server.names import Kind, occurrences, resolve
 from dslc.language_server.positions import column, position, span
 from dslc.language_server.workspace import Workspace
@@ -28,11 +28,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 _PAUSE = 0.15  # seconds without a keystroke before the checker runs
-_SEVERITIES = {
-    Severity.ERROR: types.DiagnosticSeverity.Error,
-    Severity.WARNING: types.DiagnosticSeverity.Warning,
-    Severity.NOTE: types.DiagnosticSeverity.Information,
-}
 _COMPLETIONS = {
     Kind.PARAMETER.value: types.CompletionItemKind.Variable,
     Kind.LOCAL.value: types.CompletionItemKind.Variable,
@@ -139,9 +134,7 @@ def _follow(server: TileServer) -> None:
             server.background, server.sources.checker.check, document
         )
         server.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(
-                uri, [_diagnostic(document, d) for d in findings if _is_in(document, d)], version
-            )
+            types.PublishDiagnosticsParams(uri, published(document, findings), version)
         )
         server.refresh()
 
@@ -188,39 +181,6 @@ def _follow(server: TileServer) -> None:
         uri = params.text_document.uri
         server.sources.close(_path(uri))
         server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
-
-
-def _is_in(document: Document, diagnostic: Diagnostic) -> bool:
-    return diagnostic.loc is None or diagnostic.loc.file == str(document.path)
-
-
-def _diagnostic(document: Document, diagnostic: Diagnostic) -> types.Diagnostic:
-    """A finding with its hint, the other places that it speaks of, and its fixes."""
-    rows = document.rows
-    where = types.Range(types.Position(0, 0), types.Position(0, 0))
-    written = ""
-    if diagnostic.loc is not None:
-        where = span(rows, diagnostic.loc)
-        if where.start.line == where.end.line:
-            row = rows[where.start.line] if where.start.line < len(rows) else ""
-            written = row[column(row, where.start) : column(row, where.end)]
-    hint = diagnostic.hint or ""
-    related = [
-        types.DiagnosticRelatedInformation(
-            types.Location(from_fs_path(label.loc.file) or "", span(rows, label.loc)),
-            label.text,
-        )
-        for label in diagnostic.labels
-    ]
-    return types.Diagnostic(
-        range=where,
-        message=diagnostic.message + (f"\nhint: {hint}" if hint else ""),
-        severity=_SEVERITIES[diagnostic.severity],
-        code=diagnostic.code,
-        source="dslc",
-        related_information=related,
-        data=[[fix.title, fix.text] for fix in fixes(diagnostic.code, hint, written)],
-    )
 
 
 def _explain(server: TileServer) -> None:

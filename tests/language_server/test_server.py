@@ -166,7 +166,7 @@ def test_lines_show_what_they_cost_once_it_is_computed(play, name: str) -> None:
             await asyncio.wait_for(editor.refreshed.wait(), 100)
         # What does not compile for the machine says so in its place.
         await editor.change(name, "0:K" if "0:K" in text else "K <= 4096", "K <= 1024")
-        refused = await editor.hints(name, "DSL07")
+        refused = await editor.hints(name, "DSL0217")
         assert any("1024" in t for t in refused[head])
 
     play(scenario)
