@@ -97,27 +97,31 @@ def _specialized(
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """A kernel for these sizes and choices, and what its machine says of it."""
+    """A kernel for these sizes and choices, the program after each pass, and what its machine says."""
 
     kernel: Kernel
     specialization: Specialization
-    program: TileProgram
+    stages: list[TileProgram]
     sizes: Mapping[str, int]
     chosen: str
     inspection: Inspection
+
+    @property
+    def program(self) -> TileProgram:
+        """The program after all passes."""
+        return self.stages[-1]
 
 
 def _look(
     kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], budget: float
 ) -> _Look:
-    from dslc.compiler.ir.text.parser import parse_program
-
     specialization, every = _specialized(kernel, sizes, config)
-    program = parse_program(specialization.source(specialization.ir_stages[-1]), "<final>")
+    stages: list[TileProgram] = []
+    specialization.lowered([lambda stage: stages.append(stage.program)])
     patience = Patience.of(budget, current().note)
-    inspection = kernel.origin.machine.inspection(specialization, program, every, patience)
+    inspection = kernel.origin.machine.inspection(specialization, stages[-1], every, patience)
     chosen = "" if not kernel.tunes else "as given" if config else _reason(kernel, every)
-    return _Look(kernel, specialization, program, every, chosen, inspection)
+    return _Look(kernel, specialization, stages, every, chosen, inspection)
 
 
 def _object(look: _Look) -> dict[str, object]:
@@ -143,7 +147,7 @@ def _object(look: _Look) -> dict[str, object]:
         "prediction": None if prediction is None else asdict(prediction),
         "work": asdict(work) if isinstance(program, IrKernel) else None,
         "kernels": [k.name for k in kernels(program)],
-        "stages": [dict(zip(_STAGE, row, strict=True)) for row in _stage_rows(one)],
+        "stages": [dict(zip(_STAGE, row, strict=True)) for row in _stage_rows(look)],
     }
 
 
@@ -167,7 +171,7 @@ def _show(look: _Look) -> None:
         _indented(look.inspection.picture)
     if (prediction := prediction_of(one, look.program, look.sizes)) is not None:
         _indented(str(prediction))
-    _stages(one)
+    _stages(look)
     for text in (*work_tables(look.program, look.sizes), plan_table(look.program)):
         if text:
             _indented(text)
@@ -206,22 +210,21 @@ def _indented(text: str) -> None:
 _STAGE = ("stage", "statements", "checked axes", "axes")
 
 
-def _stages(made: Specialization) -> None:
+def _stages(look: _Look) -> None:
     """The size of the IR after every pass: statements, and axes of accesses that are checked."""
     from dslc.cli.tables.table import plain_table
 
-    rows = [(n, str(count), f"{some} of {every}") for n, count, some, every in _stage_rows(made)]
+    rows = [(n, str(count), f"{some} of {every}") for n, count, some, every in _stage_rows(look)]
     _indented(plain_table(_STAGE[:3], rows, (1,)))
 
 
-def _stage_rows(made: Specialization) -> Iterator[tuple[str, int, int, int]]:
+def _stage_rows(look: _Look) -> Iterator[tuple[str, int, int, int]]:
     from dslc.compiler.ir.rewrite import kernels
-    from dslc.compiler.ir.text.parser import parse_program
     from dslc.compiler.ir.traverse import walk
     from dslc.compiler.ir.workload import checked_axes
 
-    for stage in made.ir_stages:
-        parts = kernels(parse_program(made.source(stage), f"<{stage}>"))
+    for stage, program in zip(look.specialization.ir_stages, look.stages, strict=True):
+        parts = kernels(program)
         statements = sum(1 for k in parts for _ in walk(k.body))
         counts = [checked_axes(k) for k in parts]
         yield stage, statements, sum(c for c, _ in counts), sum(n for _, n in counts)
