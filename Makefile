@@ -54,6 +54,7 @@ format: $(VENV)/.ready ## rewrite the sources in the project's format
 DOCS_VENV ?= .venv-docs
 
 docs: $(DOCS_VENV)/.ready ## build the documentation's site into build/site
+	@mkdir -p build/reference  # docs/hooks.py fills it; what is not there at the start is not read
 	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
 	@echo "to read it, with its search: $(PYTHON) -m http.server -d build/site"
 
