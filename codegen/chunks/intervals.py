@@ -11,14 +11,6 @@ from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import operands
 
 Interval = tuple[int, int]
-_SAME = (
-    ins.Transpose,
-    ins.Reshape,
-    ins.Broadcast,
-    ins.Repeat,
-    ins.Extract,
-    ins.ConvertLayout,
-)
 
 
 def interval(value: Value, made: Mapping[Value, ins.Stmt]) -> Interval:
@@ -34,7 +26,7 @@ def interval(value: Value, made: Mapping[Value, ins.Stmt]) -> Interval:
         case ins.Binary(op=op, x=x, y=y) if x.type.dtype.is_integer:
             both = interval(x, made), interval(y, made)
             bounds = intervals.of_binary(op, *both, x.type.dtype)
-        case stmt if isinstance(stmt, _SAME):
+        case stmt if isinstance(stmt, intervals.MOVES):
             (x,) = operands(stmt)
             bounds = interval(x, made)
         case _:

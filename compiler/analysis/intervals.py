@@ -12,10 +12,21 @@ from typing import TypeAlias
 
 import numpy as np
 from dslc.compiler.dtypes import BOOL, INDEX, DType, Kind, limits, round_to
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS
 
 Number: TypeAlias = int | float
 Interval: TypeAlias = tuple[Number, Number]
+
+MOVES = (
+    ins.Transpose,
+    ins.Reshape,
+    ins.Broadcast,
+    ins.Repeat,
+    ins.Extract,
+    ins.ConvertLayout,
+)
+"""Statements whose results are elements of their operand in other places."""
 
 _RISING: dict[str, Callable[[float], float]] = {
     "exp": lambda x: _power(math.e, x),

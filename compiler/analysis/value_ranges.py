@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 
 from dslc.compiler.analysis.intervals import (
+    MOVES,
     Interval,
     held,
     is_whole,
@@ -41,14 +42,6 @@ _BOUNDED: dict[str, Callable[[int | float], Interval]] = {
     "eq": lambda n: (n, n),
 }
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
-_SAME = (
-    ins.Transpose,
-    ins.Reshape,
-    ins.Broadcast,
-    ins.Repeat,
-    ins.Extract,
-    ins.ConvertLayout,
-)
 
 
 class ValueRanges:
@@ -218,7 +211,7 @@ class ValueRanges:
                 return join((self._in(region.memory), padding))
             case ins.Gather(region=region):
                 return join((self._in(region.memory), (0, 0)))
-            case _ if isinstance(stmt, _SAME):
+            case _ if isinstance(stmt, MOVES):
                 (x,) = (o for o in operands(stmt) if isinstance(o, Value))
                 return of(x)
         return whole(dtype)
