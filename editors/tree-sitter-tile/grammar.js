@@ -28,7 +28,8 @@ module.exports = grammar({
     kernel: ($) => seq("kernel", field("name", $.identifier), "(", maybe($.parameter), ")", ":", field("body", $.block)),
     program: ($) => seq("program", field("name", $.identifier), "(", maybe($.parameter), ")", ":", field("body", $.block)),
     parameter: ($) => seq(field("name", $.identifier), ":", optional(field("mode", choice("out", "inout"))),
-      field("type", $.type), repeat($.modifier)),
+      field("type", $.type), repeat($.modifier), optional($.optional)),
+    optional: () => seq("|", "None"),
     type: ($) => seq(field("dtype", $.identifier), optional(seq("[", listed($.expression), "]"))),
     modifier: ($) => choice(seq($.identifier, "(", listed($.expression), ")"), seq($.identifier, $.identifier)),
 
@@ -67,7 +68,7 @@ module.exports = grammar({
     prec.right(ORDER.power, seq(field("left", $.expression), field("operator", "**"), field("right", $.expression)))),
     unary: ($) => choice(prec(ORDER.not, seq("not", $.expression)), prec(ORDER.unary, seq(choice("+", "-", "~"), $.expression))),
     comparison: ($) => prec.left(ORDER.compare, seq($.expression,
-      repeat1(prec.left(ORDER.compare, seq(choice("==", "!=", "<", "<=", ">", ">="), $.expression))))),
+      repeat1(prec.left(ORDER.compare, seq(choice("==", "!=", "<", "<=", ">", ">=", seq("is", optional("not"))), $.expression))))),
     attribute: ($) => prec(ORDER.postfix, seq(field("object", $.expression), ".", field("name", $.identifier))),
     call: ($) => prec(ORDER.postfix, seq(field("function", $.expression), field("arguments", $.arguments))),
     arguments: ($) => seq("(", maybe(choice($.expression, $.keyword)), ")"),

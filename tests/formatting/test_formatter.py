@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from support.editors.untidy import untidy
 from support.oracle.generator import generate
 from support.oracle.printer import source
 from support.oracle.profiles import profile
+from support.sentences import sentences
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "examples").glob("*.tile"), *(ROOT / "tests/corpus").glob("*.tile")])
@@ -57,6 +59,17 @@ def test_examples_keep_their_meaning(path: Path):
 def test_examples_are_formatted(path: Path):
     text = path.read_text(encoding="utf-8")
     assert format_tile(text, path.name) == text
+
+
+def test_every_production_of_the_grammar():
+    """Of those texts that are no errors besides."""
+    checked = 0
+    for text in sentences():
+        with contextlib.suppress(DiagnosticError):
+            tree(text)
+            check(text)
+            checked += 1
+    assert checked > 60
 
 
 @pytest.mark.parametrize("path", FILES[::6], ids=lambda p: p.stem)

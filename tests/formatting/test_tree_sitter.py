@@ -15,6 +15,8 @@ from dslc.frontend import tree
 from dslc.frontend.tile_parser import parse_tile
 from dslc.frontend.tokens import OWN_KEYWORDS
 
+from support.sentences import sentences
+
 tree_sitter = pytest.importorskip("tree_sitter")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,6 +117,12 @@ def test_it_reads_what_the_compiler_reads(language: Any, path: Path) -> None:
 )
 def test_what_is_wrong_is_an_error(language: Any, text: str) -> None:
     assert parsed(language, text).has_error
+
+
+def test_it_reads_every_production_of_the_grammar(language: Any) -> None:
+    texts = list(sentences())
+    assert len(texts) > 150
+    assert [t for t in texts if parsed(language, t).has_error] == []
 
 
 def test_a_tune_may_leave_its_values_open(language: Any) -> None:
