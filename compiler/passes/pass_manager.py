@@ -89,6 +89,17 @@ def print_after(names: Collection[str], stream: TextIO) -> Observer:
     return observe
 
 
+def remember(stages: dict[str, list[Stage]]) -> Observer:
+    """Keep what each program was after every pass of its last run, by the program's name."""
+
+    def observe(stage: Stage) -> None:
+        if stage.number == 0:
+            stages[stage.program.name] = []
+        stages[stage.program.name].append(stage)
+
+    return observe
+
+
 def dump_to(folder: Path) -> Observer:
     """Write `00-input.tir`, `01-simplify.tir`, ... into a folder, which is made."""
 

@@ -42,8 +42,8 @@ class CompileOptions:
 
         return parse_definitions(self.define)
 
-    def library(self, file: Path) -> Library:
-        """The file's kernels, compiled as asked."""
+    def library(self, file: Path, *observers: Observer) -> Library:
+        """The file's kernels, compiled as asked; these observers see every stage as well."""
         import dslc
 
         return dslc.compile(
@@ -52,7 +52,7 @@ class CompileOptions:
             define=self.definitions(),
             include=self.include,
             cache=None if self.cache else False,
-            observers=self._observers(),
+            observers=[*self._observers(), *observers],
             line_info=self.line_info,
             fmad=self.fmad,
             source_lines=self.source_lines,

@@ -103,16 +103,17 @@ def compile_program(
         toolchain=machine.toolchain(),
     )
     compiled: list[TileProgram] = []
+    if options.observers:  # whoever watches the passes gets them run, whatever the cache has
+        compiled.append(run_passes(program, passes, observers=options.observers))
 
     def compile_now() -> Artifact:
         if at_call and not calls_compile():
             raise _not_compiled(program, config, machine)
-        final = run_passes(program, passes, observers=options.observers)
-        compiled.append(final)
-        return machine.compile(final, config, hashes)
+        if not compiled:
+            compiled.append(run_passes(program, passes))
+        return machine.compile(compiled[0], config, hashes)
 
-    # Whoever watches the passes gets them run.
-    cache = None if options.observers else options.cache
+    cache = options.cache
     artifact = compile_now() if cache is None else fetch(cache, hashes, compile_now)
     return artifact, compiled[0] if compiled else None
 

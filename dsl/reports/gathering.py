@@ -19,7 +19,7 @@ import dslc
 from dslc.codegen.line_marks import line_marks
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.render import render
-from dslc.compiler.passes.pass_manager import Stage
+from dslc.compiler.passes.pass_manager import Stage, remember
 from dslc.machines.patience import Patience
 from dslc.reports.code import code_of
 from dslc.reports.figures import facts_of, lines_of, predicted
@@ -57,6 +57,7 @@ def gather(
     file: Path, targets: Iterable[str], question: Question, progress: Progress = lambda _: None
 ) -> Data:
     """The data of a report. Errors of the source, whatever the target, are raised."""
+    stages: dict[str, dict[str, list[Stage]]] = {target: {} for target in targets}
     libraries = {
         target: dslc.compile(
             file,
@@ -65,8 +66,9 @@ def gather(
             include=question.include,
             cache=None if question.cache else False,
             line_info=True,
+            observers=[remember(stages[target])],
         )
-        for target in targets
+        for target in stages
     }
     first = next(iter(libraries.values()))
     names = question.names or tuple(
@@ -78,7 +80,9 @@ def gather(
     jobs = [(name, library[name]) for name in names for library in libraries.values()]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asked = [
-            pool.submit(contextvars.copy_context().run, _compiled, kernel, question)
+            pool.submit(
+                contextvars.copy_context().run, _compiled, kernel, question, stages[kernel.target]
+            )
             for _, kernel in jobs
         ]
         parts: dict[str, list[Data]] = {name: [] for name in names}
@@ -108,14 +112,13 @@ class _Made:
     inspection: Inspection
 
 
-def _compiled(kernel: Kernel, question: Question) -> _Made | Data:
+def _compiled(kernel: Kernel, question: Question, seen: Mapping[str, list[Stage]]) -> _Made | Data:
     every = dict.fromkeys(kernel.dims, DEFAULT_SIZE) | dict(question.sizes)
     own = {n: v for n, v in question.config.items() if n in kernel.tunes}
     try:
         with line_marks():
             made = kernel.specialize_for(every, own)
-            stages: list[Stage] = []
-            made.lowered([stages.append])
+            stages = seen[made.name]
             code = code_of(kernel.origin.machine, made)
             patience = Patience.of(question.budget)
             sizes = every | dict(made.fixed)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from dslc.compilation.caching import cache_folder, open_cache
 from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.machines.registry import find_machine
 from dslc.runtime.cache import Cache, CacheWarning
 
 SOURCE = """
@@ -114,12 +115,17 @@ def test_an_error_of_the_program_is_not_blamed_on_the_cache(tmp_path, monkeypatc
     assert keys(tmp_path) == set()
 
 
-def test_passes_that_are_watched_run(tmp_path, passes):
+def test_passes_that_are_watched_run_and_the_artifact_is_the_caches(tmp_path, passes, monkeypatch):
+    compiled = []
+    machine = type(find_machine("interp"))
+    whole = machine.compile
+    monkeypatch.setattr(machine, "compile", lambda *args: compiled.append(args) or whole(*args))
     for count in (1, 2):
         seen = []
-        call(dslc.compile(SOURCE, cache=tmp_path, observers=[seen.append]))
+        call(dslc.compile(SOURCE, "interp", cache=tmp_path, observers=[seen.append]))
         assert seen
         assert len(passes) == count
+    assert len(compiled) == 1
 
 
 def test_where_the_cache_is(tmp_path, monkeypatch):

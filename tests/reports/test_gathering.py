@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dslc
 import pytest
+from dslc.compilation import building
 from dslc.reports.gathering import Data, Question, gather
 from dslc.reports.stages import edits_of
 
@@ -27,6 +28,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Data:
     path.write_text(SOURCE)
     question = Question(sizes={"M": 256, "N": 64})
     return gather(path, ["cuda:sm_90a", "cpu:x86-64-v3", "nki:trn2", "interp"], question)
+
+
+def test_the_passes_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gain.tile").write_text(SOURCE)
+    runs = []
+    real = building.run_passes
+    monkeypatch.setattr(building, "run_passes", lambda *a, **k: runs.append(a) or real(*a, **k))
+    gather(tmp_path / "gain.tile", ["interp"], Question(cache=False))
+    assert len(runs) == 1
 
 
 def of(data: Data, target: str) -> Data:

@@ -25,6 +25,7 @@ from dslc.machines.patience import Patience
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.ir import TileProgram
+    from dslc.compiler.passes.pass_manager import Stage
     from dslc.kernels import Kernel
     from dslc.machines.machine import Inspection
 
@@ -67,8 +68,10 @@ def command(
     `--diagnostics json` each kernel is an object on a line of its own.
     """
     from dslc.cli.inputs import parse_definitions, parse_integers
+    from dslc.compiler.passes.pass_manager import remember
 
-    library = options.library(file)
+    seen: dict[str, list[Stage]] = {}
+    library = options.library(file, remember(seen))
     kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
     sizes = parse_integers(dims, "--dim")
@@ -77,7 +80,7 @@ def command(
         if emit:
             click.echo(_specialized(kernel, sizes, own)[0].source(emit).rstrip("\n"))
             continue
-        look = _look(kernel, sizes, own, budget)
+        look = _look(kernel, sizes, own, budget, seen)
         if is_json():
             print_object(_object(look))
         else:
@@ -113,11 +116,14 @@ class _Look:
 
 
 def _look(
-    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], budget: float
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    config: Mapping[str, Any],
+    budget: float,
+    seen: Mapping[str, list[Stage]],
 ) -> _Look:
     specialization, every = _specialized(kernel, sizes, config)
-    stages: list[TileProgram] = []
-    specialization.lowered([lambda stage: stages.append(stage.program)])
+    stages = [stage.program for stage in seen[specialization.name]]
     patience = Patience.of(budget, current().note)
     inspection = kernel.origin.machine.inspection(specialization, stages[-1], every, patience)
     chosen = "" if not kernel.tunes else "as given" if config else _reason(kernel, every)
