@@ -19,9 +19,11 @@ demo: $(VENV)/.demo ## quantise the layers of a small real model, run them, prin
 test: system-packages $(VENV)/.ready ## the tests that need no accelerator
 	@$(PYTEST) -n auto --dist worksteal -m "not gpu and not deep"
 
-# Everything, with a seed of its own: DSLC_TEST_SEED=N repeats a run.
+# Everything, with a seed of its own: DSLC_TEST_SEED=N goes on with a run where it ended, and DSLC_TEST_SHARD=2/8
+# runs the second of eight parts. What has passed stands in build/deep/N: without it the run begins anew.
 test-deep: system-packages $(VENV)/.ready ## all tests, long and random ones too, with a fresh seed
 	@seed=$${DSLC_TEST_SEED:-$$(date +%s)}; echo "DSLC_TEST_SEED=$$seed"; DSLC_TEST_SEED=$$seed \
+	  DSLC_TEST_PASSED=$${DSLC_TEST_PASSED-build/deep/$$seed} \
 	  $(PYTEST) -n auto --dist worksteal --timeout 0 -m "not gpu" --hypothesis-seed=$$seed
 
 # torch and JAX are large and no dependency of dslc: they come into an environment of their own.

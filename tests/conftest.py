@@ -14,6 +14,7 @@ from dslc.compiler import targets
 from hypothesis import HealthCheck, settings
 
 from support.gpu.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
+from support.resuming import Resuming
 from support.tiers import IS_FIXED, stays
 
 # Another process on the machine fails no law: neither a deadline nor the time that drawing takes.
@@ -34,8 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Tests start hundreds of Python processes: with no bytecode each compiles all of dslc anew."""
+    passed, shard = os.environ.get("DSLC_TEST_PASSED", ""), os.environ.get("DSLC_TEST_SHARD", "")
+    if passed or shard:
+        config.pluginmanager.register(Resuming(passed, shard))
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # What a test means by a kernel is its meaning; those of machines name them.
     os.environ.setdefault("DSLC_TARGET", "interp")

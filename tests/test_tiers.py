@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from support.resuming import Resuming
 from support.tiers import stays
 
 
@@ -30,3 +32,37 @@ def test_every_example_stays_in_the_short_tier() -> None:
     for kernel in ("softmax", "gemm_quantized", "attention", "mlp", "lm_head"):
         here = {f for f in files for n in names if f"test_{f}.py::" in n and f"[{kernel}-" in n}
         assert len(here) >= 2, (kernel, here)
+
+
+_RUN = """
+import sys, pytest
+from support.resuming import Resuming
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", sys.argv[1]], plugins=[Resuming(*sys.argv[2:])]))
+"""
+
+
+def test_a_run_goes_on_where_it_ended_and_parts_share_the_tests(tmp_path: Path) -> None:
+    file, passed = tmp_path / "test_ten.py", tmp_path / "passed"
+    file.write_text(
+        "import pytest\n@pytest.mark.parametrize('n', range(10))\ndef test_n(n): assert n != 7\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = str(Path(__file__).parent)
+
+    def run(shard: str) -> str:
+        command = [sys.executable, "-c", _RUN, file, passed, shard]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        return done.stdout
+
+    parts = [run(f"{part}/2") for part in (1, 2)]
+    assert len(passed.read_text().splitlines()) == 9
+    assert sorted("1 failed" in out for out in parts) == [False, True]
+    assert "1 failed, 9 deselected" in run("")
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "2", "a/b"])
+def test_a_part_that_is_none_is_said(shard: str) -> None:
+    with pytest.raises(pytest.UsageError, match="which part of how many"):
+        Resuming("", shard)
