@@ -276,13 +276,11 @@ _FUNCTIONS: dict[str, Callable[[Chunk], Chunk]] = {
 
 
 def function(e: Emission, op: str, x: Lanes) -> Lanes:
-    """A function of f32 or f64 numbers; DSL0590 for sin and cos of f64."""
-    if x.format == F64:
-        if op not in legalised.FUNCTIONS:
-            raise missing(e, f"{op} of f64", "cast to f32, or compile for the target cpu")
-        return legalised.unary(e, op, x)
+    """A function of f32 or f64 numbers."""
     if op not in _FUNCTIONS:
         raise missing(e, f"{op} of floats")
+    if x.format == F64:
+        return legalised.unary(e, op, x)
     return _FUNCTIONS[op](Chunk(e, x)).lanes
 
 

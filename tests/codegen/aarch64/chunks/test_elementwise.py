@@ -179,6 +179,7 @@ LONG: dict[str, tuple[Any, float, float]] = {
     "sqrt": (np.sqrt, 1e-300, 1e300), "tanh": (np.tanh, -20, 20),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -700, 700),
     "erf": (np.vectorize(math.erf, otypes=[np.float64]), -6, 6),
+    "sin": (np.sin, -1e4, 1e4), "cos": (np.cos, 1e-9, 1e308),
 }  # fmt: skip
 
 
