@@ -66,9 +66,7 @@ def test_others_take_the_long_way(driver: FakeDriver) -> None:
     assert driver.count("launches") == 0
 
 
-def test_torch_is_not_asked_about_them(
-    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torch_is_not_asked_about_them(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_path, "_torch_guards", lambda tensors: pytest.fail("it is"))
     assert CudaKernel(scale_artifact()).short_call((array(), array(), 1.0)) is not None
 
