@@ -28,6 +28,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import tomllib
@@ -200,6 +201,19 @@ class Copy:
         text = self.sound.setdefault(mutant.file, path.read_text(encoding="utf-8"))
         changed = text.replace(mutant.before, mutant.after) if fault else text
         path.write_text(changed, encoding="utf-8")
+        if path.suffix in (".c", ".h"):
+            self._build(mutant.file)
+
+    def _build(self, file: str) -> None:
+        """The extensions of Python that a file in C is a part of."""
+        project = tomllib.loads((self.folder / "pyproject.toml").read_text(encoding="utf-8"))
+        for one in project["tool"]["setuptools"]["ext-modules"]:
+            if file in (*one["sources"], *one["depends"]):
+                stem = self.folder.joinpath(*one["name"].split(".")[1:])
+                command = ["cc", "-shared", "-fPIC", f"-I{sysconfig.get_path('include')}"]
+                command += [*one.get("extra-compile-args", ()), *one["sources"]]
+                command += ["-o", f"{stem}{sysconfig.get_config_var('EXT_SUFFIX')}"]
+                subprocess.run(command, cwd=self.folder, check=True)
 
 
 def reaching(mutant: Mutant) -> list[tuple[float, str]]:

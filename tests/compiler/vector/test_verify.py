@@ -55,7 +55,7 @@ BROKEN = [
     ("%x: f32 = if %f {\n    yield %f\n  } else {\n    yield %f\n  }", "DSL0417", "condition"),
     ("%x: f32 = if bool(True) {\n    yield %f\n  }", "DSL0417", "yields nothing"),
     ("if bool(True) {\n    %x = neg %f : f32\n  }\n  store %p[0], %x", "DSL0410", "not defined here"),
-    ("if bool(1) {\n    %x = neg %f : f32\n  } else {\n    store %p[0], %x\n  }", "DSL0410", "not defined"),
+    ("if bool(1) {\n    %x = neg %f : f32\n  } else {\n    store %p[0], %x\n  }", "DSL0410", "defined"),
     ("while {\n    yield bool(True)\n  } do {\n    yield %f\n  }", "DSL0417", "yield"),
     ("while {\n    return i32(1)\n  } do {\n  }", "DSL0416", "test"),
 ]  # fmt: skip
