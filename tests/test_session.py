@@ -107,6 +107,15 @@ def test_errors_of_a_session() -> None:
     assert session.dispatch(library.scaled, "step", M=4, N=8) is not step
 
 
+def test_a_buffer_of_the_host_is_row_major() -> None:
+    """An array that is so already is taken as it is; kernels read others in the wrong order."""
+    memory, x = memory_of("interp"), np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert np.shares_memory(memory.hold(x, "f32").argument, x)
+    turned = memory.hold(x.T, "f32").argument
+    assert turned.flags.c_contiguous
+    np.testing.assert_array_equal(turned, x.T)
+
+
 def test_buffers_of_an_npu() -> None:
     library, memory = _library("aie:npu2"), memory_of("aie:npu2")
     g = memory.put(np.ones(24, np.float32), "f32")

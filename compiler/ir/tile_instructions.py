@@ -116,7 +116,10 @@ class Cast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """The same bits per thread as another dtype and layout; both tiles have layouts."""
+    """The same bits per thread as another dtype and layout; both tiles have layouts.
+
+    Or neither: then each element's bits are those of one of the other dtype.
+    """
 
     out: Value
     x: Value

@@ -83,6 +83,16 @@ def test_what_functions_give(expression, dtype, shape):
     assert assigned(expression) == (dtype, shape)
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f8e4m3"])
+def test_narrow_floats_are_widened_before_they_are_sorted(dtype):
+    """Once, and not in each of the six steps, where a machine compares them by wider numbers."""
+    text = "y[0:4, 0:8] = argsort(x[0:4, 0:8], 1)"
+    kernel = statements(text, f"x: {dtype}[M, N], y: out i32[M, N]")
+    compared = {b.x.type.dtype.name for b in every(kernel, ins.Binary) if b.op == "le"}
+    assert compared == {"f32"}
+    assert sum(str(c.x.type.dtype) == dtype for c in every(kernel, ins.Cast)) == 1
+
+
 def test_open_slices_need_static_dims():
     with pytest.raises(DiagnosticError) as e:
         statements("r = t[..., 0:2]", HEAD)

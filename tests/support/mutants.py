@@ -8,6 +8,7 @@ or one that support/reach.py saw at its place, or one of the folder that mirrors
     python -m support.mutants                        in tests/: every fault, and a table by room
     python -m support.mutants compiler-facts-3 ...   these
     python -m support.mutants --shard 1/4            a quarter of them
+    python -m support.mutants --listed ...           by the listed tests alone, which takes seconds
     python -m support.mutants --table                the table of what is known
 
 What is known lies in build/mutants.jsonl and is not tried again, unless fault or tests were changed
@@ -27,6 +28,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 import tomllib
@@ -199,6 +201,19 @@ class Copy:
         text = self.sound.setdefault(mutant.file, path.read_text(encoding="utf-8"))
         changed = text.replace(mutant.before, mutant.after) if fault else text
         path.write_text(changed, encoding="utf-8")
+        if path.suffix in (".c", ".h"):
+            self._build(mutant.file)
+
+    def _build(self, file: str) -> None:
+        """The extensions of Python that a file in C is a part of."""
+        project = tomllib.loads((self.folder / "pyproject.toml").read_text(encoding="utf-8"))
+        for one in project["tool"]["setuptools"]["ext-modules"]:
+            if file in (*one["sources"], *one["depends"]):
+                stem = self.folder.joinpath(*one["name"].split(".")[1:])
+                command = ["cc", "-shared", "-fPIC", f"-I{sysconfig.get_path('include')}"]
+                command += [*one.get("extra-compile-args", ()), *one["sources"]]
+                command += ["-o", f"{stem}{sysconfig.get_config_var('EXT_SUFFIX')}"]
+                subprocess.run(command, cwd=self.folder, check=True)
 
 
 def reaching(mutant: Mutant) -> list[tuple[float, str]]:
@@ -292,6 +307,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--shard", default="1/1", metavar="I/N")
     parser.add_argument("--all", action="store_true", help="at last the whole suite")
+    parser.add_argument("--listed", action="store_true", help="the listed tests alone")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
@@ -306,7 +322,8 @@ def main() -> int:
                 if not options.again and m.key in known():  # other runs add to it
                     continue
                 start = time.monotonic()
-                tests = stages(copy, m, everything=options.all)
+                listed_alone = options.listed and m.tests
+                tests = [list(m.tests)] if listed_alone else stages(copy, m, everything=options.all)
                 caught = caught_by(copy, m, tests, sound)
                 row = {"key": m.key, "name": m.name, "caught": caught}
                 with STATE.open("a", encoding="utf-8") as state:

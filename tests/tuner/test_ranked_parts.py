@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dslc
@@ -54,6 +55,30 @@ def test_an_outline_knows_parts_and_rings(choices: dict[str, object], cache: Pat
     made = ranking.elaborated(Configuration(tuple(choices.items())))
     quick = outline(made.program, ranking._target, sizes).seconds
     assert quick == pytest.approx(scheduled_seconds(ranking, choices, sizes), rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most"),
+    [((1, 1.01, 1.015, 1.02, 1.03, 1.2), 5), ((1, 1.1, 1.11, 1.2, 1.21, 1.22), 4)],
+)
+def test_what_is_near_the_best_goes_through_the_passes(
+    seconds: tuple[float, ...], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four at least, and more where their outlines hardly differ."""
+    ranking, asked = Ranking.__new__(Ranking), list[int]()
+    ranking._base = None
+
+    def schedule(self: Ranking, worth: Any, most: int, *others: Any) -> list[Any]:
+        asked.append(most)
+        return []
+
+    monkeypatch.setattr(Ranking, "_schedule", schedule)
+    outlined: Any = [
+        SimpleNamespace(seconds=s, at=at, fed=True, configuration=None)
+        for at, s in enumerate(seconds)
+    ]
+    assert ranking._nearest(outlined, {}, (), lambda c: None) is None
+    assert asked == [1, most]
 
 
 def test_rings_beyond_the_memory_have_no_outline(cache: Path) -> None:

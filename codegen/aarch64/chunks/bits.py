@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from dslc.codegen.aarch64.chunks.conversions import for_memory
 from dslc.codegen.aarch64.chunks.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import gather_register, load_register, places
@@ -60,8 +61,10 @@ def tile_bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear
     first = places[0]
     steps = [tuple(x - y for x, y in zip(place, first, strict=True)) for place in places]
     if size == 1 and all(d.is_constant for step in steps for d in step):
-        return e.pull(x, At(first, tuple(tuple(d.constant for d in step) for step in steps)))
-    singles = [e.pull(x, At(place, ((0,) * x.type.rank,))) for place in places]
+        at = At(first, tuple(tuple(d.constant for d in step) for step in steps))
+        return for_memory(e, e.pull(x, at), x.type.dtype)
+    ones = (At(place, ((0,) * x.type.rank,)) for place in places)
+    singles = [for_memory(e, e.pull(x, at), x.type.dtype) for at in ones]
     wanted = [_byte(e, lanes.regs[0], part) for lanes, part in zip(singles, parts, strict=True)]
     return Lanes((gather_register(e, UNSIGNED[8], wanted),), UNSIGNED[8], len(numbers))
 

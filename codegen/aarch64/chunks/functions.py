@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks import legalised
 from dslc.codegen.aarch64.chunks.formats import F32, F64, Lanes, select
-from dslc.codegen.aarch64.chunks.lane_formats import mapped
+from dslc.codegen.aarch64.chunks.lane_formats import change_format, mapped
 from dslc.codegen.aarch64.chunks.remainders import divided
 from dslc.compiler.diagnostics import error
 
@@ -243,10 +243,30 @@ def _erfc(x: Chunk) -> Chunk:
 
 
 _PI_PARTS = (1.5703125, 4.837512969970703e-4, 7.549789948768648e-8)
+_NEAR = 1e5  # up to where three parts do
 
 
-def _sin_cos(x: Chunk, quarter: int) -> Chunk:
-    """By quadrants; arguments up to some 10^5 keep their digits (Cody and Waite's reduction)."""
+def _sine(x: Chunk, op: str) -> Chunk:
+    """sin or cos; where a lane is far from 0, by that of f64, which takes any number."""
+    e, s, near = x.e, x.e.s, _quadrants(x, int(op == "cos"))
+    homes = tuple(s.copy(r) for r in near.lanes.regs)
+    far = x.apply("facge", _NEAR)
+    anywhere, *others = far.lanes.regs
+    for other in others:
+        anywhere = s.v("orr {0}.16b, {1}.16b, {2}.16b", anywhere, other)
+    end = s.label("near")
+    s.branch("cbz {0}, @", end, s.x("fmov {0:w}, {1:s}", s.v("umaxv {0:s}, {1}.4s", anywhere)))
+    with e.branch():
+        exact = legalised.unary(e, op, change_format(e, x.lanes, F64))
+        rows = zip(homes, change_format(e, exact, F32).regs, far.lanes.regs, strict=True)
+        for home, value, mask in rows:
+            s.onto("bit {0}.16b, {1}.16b, {2}.16b", home, value, mask)
+    s.put(end)
+    return Chunk(e, Lanes(homes, F32, x.lanes.count))
+
+
+def _quadrants(x: Chunk, quarter: int) -> Chunk:
+    """By quadrants (Cody and Waite's reduction)."""
     k = (x * (2 / math.pi)).apply("frintn")
     rest = x
     for part in _PI_PARTS:
@@ -269,20 +289,18 @@ def _sin_cos(x: Chunk, quarter: int) -> Chunk:
 
 _FUNCTIONS: dict[str, Callable[[Chunk], Chunk]] = {
     "exp": _exp, "exp2": _exp2, "log": _log, "log2": _log2, "sigmoid": _sigmoid, "tanh": _tanh,
-    "erf": _erf, "sin": lambda x: _sin_cos(x, 0), "cos": lambda x: _sin_cos(x, 1),
+    "erf": _erf, "sin": lambda x: _sine(x, "sin"), "cos": lambda x: _sine(x, "cos"),
     "sqrt": lambda x: x.apply("fsqrt"),
     "rsqrt": lambda x: x.constant(1.0) / x.apply("fsqrt"),
 }  # fmt: skip
 
 
 def function(e: Emission, op: str, x: Lanes) -> Lanes:
-    """A function of f32 or f64 numbers; DSL0590 for sin and cos of f64."""
-    if x.format == F64:
-        if op not in legalised.FUNCTIONS:
-            raise missing(e, f"{op} of f64", "cast to f32, or compile for the target cpu")
-        return legalised.unary(e, op, x)
+    """A function of f32 or f64 numbers."""
     if op not in _FUNCTIONS:
         raise missing(e, f"{op} of floats")
+    if x.format == F64:
+        return legalised.unary(e, op, x)
     return _FUNCTIONS[op](Chunk(e, x)).lanes
 
 

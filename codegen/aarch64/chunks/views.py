@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.chunks import words
 from dslc.codegen.aarch64.chunks.bits import tile_bytes, unpack
-from dslc.codegen.aarch64.chunks.formats import Lanes
-from dslc.codegen.aarch64.refusals import unsupported
+from dslc.codegen.aarch64.chunks.conversions import for_memory
+from dslc.codegen.aarch64.chunks.formats import Lanes, stored
 from dslc.codegen.chunks.at import At
 from dslc.codegen.chunks.bit_positions import digits
 from dslc.compiler.ir import instructions as ins
@@ -22,11 +22,11 @@ def view(e: Emission, i: ins.View, at: At) -> Lanes:
     source, target = i.x.type, i.out.type
     assert source.layout is not None
     assert target.layout is not None
-    if words.is_whole(i):
-        return words.whole(e, i, at)
+    if source.dtype.bits == target.dtype.bits >= 8 and source.layout == target.layout:
+        x = for_memory(e, e.pull(i.x, at), source.dtype)
+        return Lanes(x.regs, stored(target.dtype), x.count)
     if source.dtype.bits % 8 or target.dtype.bits > 8:
-        hint = "cast, or load the parameter in its own type"
-        raise unsupported(f"views of {source.dtype} as {target.dtype}", i.loc, hint)
+        return words.view(e, i, at)
     layout, width, size = target.layout, target.dtype.bits, source.dtype.bits // 8
     each = layout.locals * width // 8  # bytes of a thread
     bits = []

@@ -179,6 +179,10 @@ class Stream:
             return short
         return f"ldr {{0:q}}, {self._constant(data).name}"
 
+    def table(self, data: bytes) -> Label:
+        """Where bytes known at compile time stand, of any number."""
+        return self._constant(data + bytes(-len(data) % 16))
+
     def _constant(self, data: bytes) -> Label:
         return self.constants.setdefault(data, Label(f".Lconst{len(self.constants)}"))
 

@@ -41,7 +41,8 @@ def function_text(
     if constants:
         out.append("\t.p2align 4")
     for data, label in constants.items():
-        words = [f"0x{int.from_bytes(data[i : i + 4], 'little'):08x}" for i in range(0, 16, 4)]
+        starts = range(0, len(data), 4)
+        words = [f"0x{int.from_bytes(data[i : i + 4], 'little'):08x}" for i in starts]
         out.append(f"{label.name}:\n\t.word {', '.join(words)}")
     out.append(f"\t.size {symbol}, .-{symbol}")
     return "\n".join(out) + "\n"

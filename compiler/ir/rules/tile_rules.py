@@ -121,8 +121,10 @@ def _cast(stmt: ins.Cast) -> Fail | None:
 
 def _view(stmt: ins.View) -> Fail | None:
     a, b = stmt.x.type, stmt.out.type
+    if a.layout is None and b.layout is None and (a.shape, a.dtype.bits) == (b.shape, b.dtype.bits):
+        return None
     if a.layout is None or b.layout is None:
-        return "DSL0414", "both sides of a view need a layout"
+        return "DSL0414", "both sides of a view need a layout, unless elements have as many bits"
     bits_a, bits_b = a.layout.locals * a.dtype.bits, b.layout.locals * b.dtype.bits
     if (a.layout.threads, bits_a) != (b.layout.threads, bits_b):
         return "DSL0414", (

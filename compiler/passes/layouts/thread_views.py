@@ -11,22 +11,29 @@ from dataclasses import dataclass, field
 from math import lcm, prod
 
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.dtypes import I32, U32, DType
+from dslc.compiler.dtypes import I32, U32, DType, parse_dtype
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 
 
-def view_by_shifts(stmt: ins.View, x: Value, out: Value) -> list[Stmt]:
+def view_by_shifts(stmt: ins.View, x: Value, out: Value, *, floats: bool) -> list[Stmt]:
     """What makes `out` of `x`, both without layouts; those of the view's own tiles tell the order.
 
-    DSL0540 for floats, and for layouts that repeat or swizzle.
+    With `floats` the bits of one are an integer's by a view without layouts, and back. DSL0540 for
+    floats without that, and for layouts that repeat or swizzle.
     """
-    if not (x.type.dtype.is_integer and out.type.dtype.is_integer):
+    dtypes = (x.type.dtype, out.type.dtype)
+    if not all(d.is_integer or (floats and d.is_float and d.bits <= 32) for d in dtypes):
         raise _refused(stmt, "integers are taken as integers of another width")
     here, there = _Order.of(stmt, stmt.x.type), _Order.of(stmt, stmt.out.type)
     e = _Expansion(stmt)
+    shapes = x.type.shape, out.type.shape
+    if here == there and dtypes[0].bits == dtypes[1].bits and shapes[0] == shapes[1]:
+        change = ins.View if any(d.is_float for d in dtypes) else ins.Cast
+        return [change(out, x, loc=stmt.loc)]
+    x = e.bits(x)
     rows = e.reshape(e.transpose(e.reshape(x, here.split), here.axes), (here.threads, -1))
     codes = e.cast_to(
         e.regroup(e.codes(rows), x.type.dtype.bits, out.type.dtype.bits), out.type.dtype
@@ -70,6 +77,12 @@ class _Order:
         return cls(split, axes, prod(m.size for m in layout.spatial_modes))
 
 
+def _unsigned(bits: int) -> DType:
+    dtype = parse_dtype(f"u{bits}")
+    assert dtype is not None
+    return dtype
+
+
 @dataclass(slots=True)
 class _Expansion:
     stmt: ins.View
@@ -97,8 +110,18 @@ class _Expansion:
         self.found.append(ins.Transpose(transposed, x, axes, loc=self.stmt.loc))
         return transposed
 
+    def bits(self, x: Value) -> Value:
+        """A float's bits as an unsigned integer; integers as they are."""
+        return self.seen(x, _unsigned(x.type.dtype.bits)) if x.type.dtype.is_float else x
+
+    def seen(self, x: Value, dtype: DType) -> Value:
+        """The bits of each element as another type's."""
+        made = self._new(dtype, x.type.shape)
+        self.found.append(ins.View(made, x, loc=self.stmt.loc))
+        return made
+
     def codes(self, x: Value) -> Value:
-        """The elements' bits as u32."""
+        """Integers' bits as u32."""
         bits = x.type.dtype.bits
         wide = self._cast(x, U32)
         return self._masked(wide, bits) if x.type.dtype.is_signed else wide
@@ -138,7 +161,9 @@ class _Expansion:
         return extracted
 
     def cast_to(self, x: Value, dtype: DType) -> Value:
-        """Codes as integers of a type, signed ones by their top bit."""
+        """Codes as elements of a type, signed integers by their top bit."""
+        if dtype.is_float:
+            return self.seen(self._cast(x, _unsigned(dtype.bits)), dtype)
         if not dtype.is_signed or dtype.bits == 32:
             return self._cast(x, dtype)
         top = 1 << (dtype.bits - 1)

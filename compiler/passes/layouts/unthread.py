@@ -51,8 +51,12 @@ _THREADED = (
 
 @dataclass(frozen=True, slots=True)
 class Unthread:
-    """Takes threads out of a program; DSL0540 for a view that has no meaning without them."""
+    """Takes threads out of a program; DSL0540 for a view that has no meaning without them.
 
+    `floats` says that the machine takes the bits of a float for an integer's.
+    """
+
+    floats: bool = False
     name: ClassVar[str] = "unthread"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -63,7 +67,7 @@ class Unthread:
         threaded = any(isinstance(s, _THREADED) or _is_laid(s) for s in walk(kernel.body))
         if not threaded and kernel.threads is None:
             return kernel
-        return replace(_Unthreader().kernel(kernel), threads=None)
+        return replace(_Unthreader(self.floats).kernel(kernel), threads=None)
 
 
 def _is_laid(stmt: Stmt) -> bool:
@@ -73,8 +77,9 @@ def _is_laid(stmt: Stmt) -> bool:
 
 
 class _Unthreader(Rewriter):
-    def __init__(self) -> None:
+    def __init__(self, floats: bool) -> None:
         super().__init__()
+        self._floats = floats
         self._tiles: dict[Value, Value] = {}
 
     def value(self, value: Value) -> Value:
@@ -101,7 +106,7 @@ class _Unthreader(Rewriter):
             case ins.View():
                 x, out = self.value(stmt.x), self.define(stmt.out)
                 assert isinstance(out, Value)
-                return view_by_shifts(stmt, x, out)
+                return view_by_shifts(stmt, x, out, floats=self._floats)
             case ins.ConvertLayout():
                 self._tiles[stmt.out] = self.value(stmt.x)
                 return ()

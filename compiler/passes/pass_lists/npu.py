@@ -36,7 +36,7 @@ def aie_passes(target: Target) -> tuple[Pass, ...]:
     """
     memory = array_of(target).compute.memory
     return (
-        Unthread(),
+        Unthread(floats=True),
         MaskedAccesses(),
         Simplify(),
         BoundedGrid(),

@@ -6,18 +6,20 @@ operand that stands for the result, or None where the instruction is legal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dslc.compiler.vector import memory_instructions as mem
 from dslc.compiler.vector.building import Builder
+from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.function import Function, Stmt
 from dslc.compiler.vector.legal.capabilities import Capabilities
-from dslc.compiler.vector.types import POINTER
+from dslc.compiler.vector.types import POINTER, VectorType
 from dslc.compiler.vector.values import Operand, Register
 
 Rule: TypeAlias = Callable[["LegalBuilder", Any], Operand | None]
+Part: TypeAlias = Callable[["LegalBuilder", Operand], Sequence[Operand]]
 
 
 class LegalBuilder(Builder):
@@ -38,13 +40,21 @@ class LegalBuilder(Builder):
         self._scratch_bytes = max(self._scratch_bytes, size)
         return self._scratch
 
-    def own_function(self, name: str, build: Callable[[LegalBuilder, Register], None]) -> str:
-        """The name of a local function over memory at a pointer, built once for the module."""
+    def apart(
+        self, name: str, build: Part, x: Operand, results: Sequence[VectorType]
+    ) -> list[Operand]:
+        """What `build` gives of x, by a local function, made once for the module: few come to it."""
+        room = max(-(-t.count * t.dtype.bits // 512) * 64 for t in (vector_type(x), *results))
         if name not in self.own_functions:
             inner = LegalBuilder(name, self.capabilities, self._rules, exported=False)
-            build(inner, inner.pointer("own", align=64))
+            own = inner.pointer("own", align=64)
+            for i, value in enumerate(build(inner, inner.load(own, 0, x.type, align=64))):
+                inner.store(own, i * room, value, align=64)
             self.own_functions[name] = replace(inner.function(), body=inner.whole_body())
-        return name
+        at = self.scratch(len(results) * room)
+        self.store(at, 0, x, align=64)
+        self.call(name, at)
+        return [self.load(at, i * room, t, align=64) for i, t in enumerate(results)]
 
     def whole_body(self) -> tuple[Stmt, ...]:
         """The statements of the function, with the memory that rules asked for."""

@@ -20,9 +20,7 @@ def permuted(b: LegalBuilder, i: ins.Permute) -> Operand | None:
         return _lane_by_lane(b, i.table, i.index)
     if lanes == table.count == index.count and index.dtype == bits:
         return None
-    codes = b.convert(i.index, bits)
-    if table.count < lanes:
-        codes = b.binary("and", codes, table.count - 1)
+    codes = b.convert(i.index, bits)  # modulo more lanes, which hold the table several times
     whole = b.shuffle(i.table, [at % table.count for at in range(lanes)])
     parts = []
     for start in range(0, index.count, lanes):

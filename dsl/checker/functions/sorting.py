@@ -20,7 +20,7 @@ from dslc.checker.functions.reducing import check
 from dslc.checker.functions.scalars import axis_in
 from dslc.checker.functions.scanning import State, joined, numbers, part, tiles_of, where
 from dslc.checker.items import Item
-from dslc.compiler.dtypes import BOOL, I32, DType
+from dslc.compiler.dtypes import BOOL, F32, I32, DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 
@@ -149,9 +149,15 @@ def arranged(order: Order, state: State, axis: int, count: int) -> State:
 
 
 def _key(c: Context, tile: Value, op: str, x: Argument) -> Value:
-    """What is compared: integers of a few bits as i32."""
-    check(op, tile.type.dtype, x)
-    return c.emit.cast(tile, I32) if tile.type.dtype.bits < 8 else tile
+    """What is compared: integers of a few bits as i32, and floats as f32.
+
+    So what a machine does to compare narrow floats is done once, and not in every step.
+    """
+    dtype = tile.type.dtype
+    if dtype.is_float and dtype.bits < 32:
+        return c.emit.cast(tile, F32)
+    check(op, dtype, x)
+    return c.emit.cast(tile, I32) if dtype.bits < 8 else tile
 
 
 def _numbered(c: Context, key: Value, axis: int) -> Value:

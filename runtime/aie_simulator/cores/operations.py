@@ -288,8 +288,12 @@ def _convert(op: Operation, word: str, x: str) -> str:
             return f"W(U({x}) & {FEW[before]}, {dtype})"
         case "extui":
             return f"W(U({x}), {dtype})"
-        case _ if "bf16" in (before, after):
-            raise AieFault("operation", f"{op.name} from {before} to {after}", line=op.line)
+        case _ if "bf16" in (before, after):  # kept as f32
+            if {before, after} != {"bf16", "i16"}:
+                raise AieFault("operation", f"{op.name} from {before} to {after}", line=op.line)
+            up = f"(np.asarray({x}).astype(np.int32) << 16).view(np.float32)"
+            down = f"(np.asarray({x}, np.float32).view(np.int32) >> 16).astype(np.int16)"
+            return f"{down if before == 'bf16' else up}{'' if shape else '[()]'}"
     return f"np.asarray({x}).view({dtype})" if shape else f"np.asarray({x}).view({dtype})[()]"
 
 

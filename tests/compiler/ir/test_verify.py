@@ -52,7 +52,7 @@ WRONG = [
     ("DSL0413", "%c = where %a, %a, %b : f32[4, 8]", "condition"),
     ("DSL0413", "%c = full i32(1) : f32[4]", "the value is i32"),
     ("DSL0412", "%c = arange : i32[4, 4]", "one axis"),
-    ("DSL0414", "%c = view %a : f32[4, 8]", "need a layout"),
+    ("DSL0414", "%c = view %a : f16[4, 16]", "need a layout"),
     ("DSL0414", "%c = full f32(1.0) : f32[4] `spatial(8)`", "has shape [8]"),
     (
         "DSL0414",

@@ -39,6 +39,9 @@ def codes(dtype: DType) -> Array:
     bits = numbers.integers(0, 256, 500 * dtype.bits // 8, np.uint8).view(f"u{dtype.bits // 8}")
     if not dtype.is_float:
         powers = [s * (1 << n) + d for n in range(dtype.bits) for s in (1, -1) for d in (-1, 0, 1)]
+        halves = (8, 9, 11, 24)  # of floats of a few bits, and what is just beside them
+        powers += [s * (1 << n | 1 << n - h) + d for n in range(24, dtype.bits) for h in halves
+                   for s in (1, -1) for d in (-1, 0, 1)]  # fmt: skip
         wrapped = np.array(powers, object) % (1 << dtype.bits)
         return from_bits(np.concatenate([bits, wrapped.astype(bits.dtype)]), dtype)
     halves = np.array([m * 2.0**e for m in (1, 1.5, 1.25, 1.75) for e in range(-30, 70)])
@@ -83,7 +86,17 @@ def test_some_conversions(src: DType) -> None:
 
 
 @pytest.mark.parametrize(
-    "names", ["f32 f8e4m3", "f64 f8e4m3", "f64 f16", "f64 bf16", "i64 f16", "u64 tf32"]
+    "names",
+    [
+        "f32 f8e4m3",
+        "f64 f8e4m3",
+        "f64 f16",
+        "f64 bf16",
+        "i64 f16",
+        "u64 tf32",
+        "i64 bf16",
+        "i32 i8",
+    ],
 )
 def test_conversions_that_round_from_wide_numbers(names: str) -> None:
     """Numbers without a code, beside the halves, and beyond the range."""

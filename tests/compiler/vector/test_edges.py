@@ -187,7 +187,10 @@ def test_one_float_and_three(op: str, dtype: DType, machine: str) -> None:
         m, half = dtype.mantissa, dtype.mantissa // 2
         least = 2.0**-m  # a sum that is a little less than a tie, by less than wider floats tell
         x, y = [*x, 2.0**-half * (1 + least)], [*y, 2.0 ** (half - m - 1) * (1 - least)]
-        operands = [_numbers(dtype, list(v)) for v in (x, y, [*z, 1 + least])]
+        # A product that is a tie, and a sum that is not, by less than f64 tells.
+        x, y = [*x, 1.5, 1.5], [*y, 1 + least, 1 + 3 * least]
+        z = [*z, 1 + least, -(2.0**-100), 2.0**-100]
+        operands = [_numbers(dtype, list(v)) for v in (x, y, z)]
     else:
         halves = [n / 2 for n in range(-9, 10)]
         operands = [_numbers(dtype, [*SPECIAL, *halves, 2.0**24 + 1, -(2.0**52) - 0.5])]

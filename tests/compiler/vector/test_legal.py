@@ -10,6 +10,7 @@ from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.vector.function import Function, Module
 from dslc.compiler.vector.interpreter import interpret
 from dslc.compiler.vector.legal import Capabilities, legalise
+from dslc.compiler.vector.text import parse
 from dslc.compiler.vector.verifying import verify
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +54,49 @@ def test_random_functions_keep_their_results(
     capabilities: Capabilities, rng: random.Random
 ) -> None:
     check(rng, capabilities)
+
+
+def one(text: str, source: Array, size: int, n: int) -> Array:
+    """What f(%p: ptr, %q: ptr, %n: index) writes to %q, before and after it is made legal."""
+    module = parse(text)
+    written = []
+    for form in (module, legalise(module, PLAIN), legalise(module, FULL)):
+        verify(form)
+        dst = np.zeros(size, source.dtype)
+        interpret(form, "f", source, dst, n)
+        written.append(dst)
+    np.testing.assert_array_equal(written[0], written[1])
+    np.testing.assert_array_equal(written[0], written[2])
+    return written[0]
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 6])
+@pytest.mark.parametrize("bounds", ["0, %n, 1", "%n, 0, -1"])
+def test_copies_of_a_body_have_variables_of_their_own(bounds: str, n: int) -> None:
+    text = f"""function f(%p: ptr, %q: ptr, %n: index) {{
+  for %i in range({bounds}) unroll 3 {{
+    %at = mul %i, 8 : index
+    %x = load %p[%at] : i64
+    store %q[%at], %x
+  }}
+}}
+"""
+    source = np.arange(1, 9)
+    first = int(bounds.startswith("%n"))
+    expected = np.where((np.arange(8) >= first) & (np.arange(8) < n + first), source, 0)
+    np.testing.assert_array_equal(one(text, source, 8, n), expected)
+
+
+def test_a_small_table_is_looked_up_modulo_its_lanes() -> None:
+    text = """function f(%p: ptr, %q: ptr, %n: index) {
+  %t = load %p[0] : i32x4
+  %i = load %p[0] : i32x8
+  %x = permute %t, %i : i32x8
+  store %q[0], %x
+}
+"""
+    source = np.array([3, 18, 1, -1, 0, 5, 6, 7], np.int32)
+    np.testing.assert_array_equal(one(text, source, 8, 0), source[:4][source % 4])
 
 
 @pytest.mark.deep

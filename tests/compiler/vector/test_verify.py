@@ -21,6 +21,7 @@ BROKEN = [
     ("%x = broadcast %f : f64x4", "DSL0413", "one type"),
     ("%x = shuffle %v, indices=(0, 4) : f32x2", "DSL0416", "0 to 3"),
     ("%x = permute %v, %v : f32x4", "DSL0413", "integers"),
+    ("%x = permute f32x3(1.0), i32x4(0) : f32x4", "DSL0412", "power of two"),
     ("%x = extract %v, i32(0) : f32", "DSL0413", "index"),
     ("%x = insert %f, %f, 0 : f32", "DSL0412", "vector"),
     ("%x = reduce and, %v : f32", "DSL0413", "and is no operation"),
@@ -54,6 +55,7 @@ BROKEN = [
     ("%x: f32 = if %f {\n    yield %f\n  } else {\n    yield %f\n  }", "DSL0417", "condition"),
     ("%x: f32 = if bool(True) {\n    yield %f\n  }", "DSL0417", "yields nothing"),
     ("if bool(True) {\n    %x = neg %f : f32\n  }\n  store %p[0], %x", "DSL0410", "not defined here"),
+    ("if bool(1) {\n    %x = neg %f : f32\n  } else {\n    store %p[0], %x\n  }", "DSL0410", "defined"),
     ("while {\n    yield bool(True)\n  } do {\n    yield %f\n  }", "DSL0417", "yield"),
     ("while {\n    return i32(1)\n  } do {\n  }", "DSL0416", "test"),
 ]  # fmt: skip

@@ -325,6 +325,10 @@ def test_threads_share_a_kernel(driver: FakeDriver) -> None:
         {"arguments": 3},
         {"grid": 1},
         {"cluster": [1, 1, "2"]},
+        {"alignments": 4},
+        {"alignments": {"s": 4}},
+        {"alignments": {"x": 0}},
+        {"alignments": {"x": "4"}},
     ],
 )
 def test_a_description_is_read_strictly(launch: dict[str, Any]) -> None:
@@ -333,6 +337,17 @@ def test_a_description_is_read_strictly(launch: dict[str, Any]) -> None:
     with pytest.raises(DiagnosticError) as caught:
         CudaKernel(replace(artifact, launch=changed))
     assert code(caught) == "DSL0802"
+
+
+def test_a_tensor_may_begin_where_the_kernel_allows(driver: FakeDriver) -> None:
+    x, y = OnDevice(aligned(8, past=4)), OnDevice(aligned(8))
+    artifact = scale_artifact()
+    with pytest.raises(DiagnosticError) as caught:
+        CudaKernel(artifact).launch({"x": x, "y": y, "s": 1.0})
+    assert code(caught) == "DSL0766"
+    launch = {**artifact.launch, "alignments": {"x": 4}}
+    CudaKernel(replace(artifact, launch=launch)).launch({"x": x, "y": y, "s": 1.0})
+    assert driver.count("launches") == 1
 
 
 def packed_artifact(storage: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.runtime.cuda import CudaKernel
+from dslc.runtime.cuda import CudaKernel, short_path
 
 from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
 
@@ -64,6 +64,11 @@ def test_others_take_the_long_way(driver: FakeDriver) -> None:
         assert call((other, y, 1.0), None) is False
     assert call((x, x, 1.0), None) is False
     assert driver.count("launches") == 0
+
+
+def test_torch_is_not_asked_about_them(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(short_path, "_torch_guards", lambda tensors: pytest.fail("it is"))
+    assert CudaKernel(scale_artifact()).short_call((array(), array(), 1.0)) is not None
 
 
 def test_arrays_of_two_libraries_have_no_short_way(driver: FakeDriver) -> None:

@@ -19,16 +19,14 @@ MAP: dict[str, Any] = {
 }  # fmt: skip
 
 
-def artifact(box: dict[str, Any] = MAP) -> Artifact:
+def artifact(box: dict[str, Any] = MAP, name: str = "mapped", *more: dict[str, Any]) -> Artifact:
     plain = scale_artifact()
     params = (Param("x", "f32", "in", ("8", "n")), Param("y", "f32", "out", ("16",)))
     tensors = [{"kind": "tensor", "name": name} for name in ("x", "y")]
-    launch = {"threads": 32, "grid": ["1"], "arguments": [*tensors, box]}
+    launch = {"threads": 32, "grid": ["1"], "arguments": [*tensors, *more, box]}
     signature = replace(plain.signature, params=params, dims=("n",), requires=())
-    files = dict.fromkeys(plain.files, b"mapped")
-    return replace(
-        plain, name="mapped", entry="mapped", signature=signature, launch=launch, files=files
-    )
+    files = dict.fromkeys(plain.files, name.encode())
+    return replace(plain, name=name, entry=name, signature=signature, launch=launch, files=files)
 
 
 def launch(kernel: CudaKernel, n: int) -> np.ndarray[Any, Any]:
@@ -55,6 +53,13 @@ def test_an_address_of_before_is_not_encoded_again(driver: FakeDriver) -> None:
     assert driver.library.fake_encoded() == before + 1
     kernel.launch({"x": OnDevice(aligned(512).reshape(8, 64)), "y": y})
     assert driver.library.fake_encoded() == before + 2
+
+
+def test_a_map_lies_behind_all_other_arguments(driver: FakeDriver) -> None:
+    """Eighteen of them fill more bytes than a map has."""
+    values = [{"kind": "value", "value": str(i + 1), "type": "i32"} for i in range(16)]
+    found = launch(CudaKernel(artifact(MAP, "numbers", *values)), 64)
+    assert found.tolist() == list(range(1, 17))
 
 
 def test_an_empty_axis_has_a_map_too(driver: FakeDriver) -> None:

@@ -105,6 +105,20 @@ def test_the_first_turn_that_fails_says_what(way: str, bad: int) -> None:
         assert loaded(body).call("f", [], [], 64, 3) == bad + 1
 
 
+def test_of_turns_that_fail_at_once_the_first_counts(way: str) -> None:
+    """However late it fails."""
+    another = threading.Event()
+
+    def body(args: int, begin: int, end: int, scratch: int) -> int:
+        if begin == 0:
+            assert another.wait(20)
+        else:
+            another.set()
+        return begin + 1
+
+    assert loaded(body, 2).call("f", [], [], 8, 2) == 1
+
+
 def test_callers_on_several_threads_do_not_wait_for_each_other(way: str) -> None:
     meeting = threading.Barrier(4, timeout=20)
 

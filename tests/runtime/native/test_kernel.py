@@ -12,6 +12,7 @@ from dslc.compiler.artifact import Artifact, Hashes, Param, Requirement, Signatu
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.aarch64.emulated import EmulatedProcessor
 from dslc.runtime.native import NativeKernel, Processor
+from dslc.runtime.native.description import word_of
 from dslc.runtime.native.loading import LIBRARY
 
 from support.aarch64 import function, guest_program, needs_emulator
@@ -110,6 +111,13 @@ def test_a_kernel_is_called_with_arrays_and_scalars(kernel: NativeKernel, n: int
     x, y = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
     kernel.launch({"x": x, "y": y, "a": 0.5, "bias": -3})
     np.testing.assert_array_equal(y, x / 2 - 3)
+
+
+def test_a_whole_number_of_a_float_is_passed_as_a_float() -> None:
+    """Such as an extent that a program hands on."""
+    assert word_of(3, "f32") == word_of(3.0, "bf16") == 0x40400000
+    assert word_of(3, "f64") == 0x4008 << 48
+    assert word_of(-3, "i32") == -3
 
 
 def test_small_calls_run_on_the_thread_of_the_caller(kernel: NativeKernel) -> None:

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dslc.runtime.nki_simulator import NkiFault
 from dslc.runtime.nki_simulator.engines.operators import OPERATORS
+
+from support.nki.kernels import compute, tile
 
 X = np.linspace(-6, 6, 241, dtype=np.float32)
 
@@ -41,3 +44,12 @@ def test_functions_of_each_other() -> None:
     np.testing.assert_allclose(
         act("mish")(X), X * np.tanh(act("softplus")(X)), rtol=1e-4, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("call", ["op=nl.sin, data=tx, scale=2.0", "op=nl.reciprocal, data=tx"])
+def test_what_an_activation_function_has_no_result_for_is_refused(call: str) -> None:
+    """The sine is that of a half turn in either direction, a reciprocal that of no 0."""
+    x = np.array([[0, 1], [1, 2]], np.float32)
+    with pytest.raises(NkiFault, match=r"is not in .*\[") as fault:
+        compute(f"out = {tile((2, 2))}\nnisa.activation(dst=out, {call})", x)
+    assert fault.value.rule == "range"

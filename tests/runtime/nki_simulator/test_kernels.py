@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.runtime.nki_simulator import NkiFault, simulate
+from dslc.runtime.nki_simulator.tensors import Tensor
 
 from support.nki.kernels import GEMM, HEAD, MASKED, RING, SOFTMAX, run
 
@@ -125,6 +126,15 @@ def test_faults_name_tile_rule_and_line_and_travel() -> None:
     assert source.splitlines()[found.line - 1].strip().startswith("nisa.tensor_reduce")
     again = pickle.loads(pickle.dumps(found))
     assert (again.rule, again.line, str(again)) == (found.rule, found.line, str(found))
+
+
+def test_a_fault_of_the_simulator_is_none_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(tensor: Tensor) -> None:
+        raise RuntimeError("of our own")
+
+    monkeypatch.setattr(Tensor, "values", broken)
+    with pytest.raises(RuntimeError, match="of our own"):
+        run(SOFTMAX, normal(4, 4))
 
 
 def test_an_entry_that_is_not_there() -> None:

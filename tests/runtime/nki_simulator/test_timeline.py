@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from dslc.runtime.nki_simulator import CORES, Run, simulate
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES, PE_DEPTH
+from dslc.runtime.nki_simulator.tensors import HBM, Storage, Tensor
 from dslc.runtime.nki_simulator.timeline import Timeline, schedule
 from dslc.runtime.nki_simulator.trace import Rows, Step
 
@@ -217,3 +218,12 @@ def test_table_4_of_neuronmm_is_reproduced_on_trn1() -> None:
     assert strips * found.timeline.total / 1e6 == pytest.approx(10.99, rel=0.02)
     assert found.timeline.active("PE") > 0.98
     assert strips * found.trace.flops / (strips * found.hbm_bytes) == pytest.approx(819.2)
+
+
+def test_the_box_around_a_view_that_is_no_slice() -> None:
+    """By it accesses are ordered: every second row of a tensor in HBM reaches to the last but one."""
+    whole = Tensor.whole(
+        Storage("x", HBM, (64, 48), "float32", lambda rule, text: pytest.fail(text))
+    )
+    assert Tensor(whole.storage, (32, 48), (96, 1), 0).box == ((0, 63), (0, 48))
+    assert Tensor(whole.storage, (2, 3), (1, 5), 100).box == ((2, 3), (4, 16))

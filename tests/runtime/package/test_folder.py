@@ -89,6 +89,19 @@ def test_a_file_that_is_not_as_it_was_is_named(package: Path, what: str, tmp_pat
     assert name in found.message
 
 
+def test_a_name_as_in_a_wheel_stands_for_the_file(package: Path) -> None:
+    """pip would compile Python sources under their own names; one of the two is there."""
+    (file,) = sorted(package.rglob("program.ir"))[:1]
+    whole, source = file.read_bytes(), file.with_suffix(".py")
+    at, prefix = (f.relative_to(package).as_posix() for f in (file, file.parent))
+    rewrite(package, lambda i: i["files"].update({f"{prefix}/program.py": i["files"].pop(at)}))
+    kept = file.rename(f"{source}_")
+    PackageFolder(package).check()
+    source.write_bytes(kept.read_bytes())
+    assert "is there twice" in failure(lambda: PackageFolder(package).check()).message
+    assert whole == PackageFolder(package).read(f"{prefix}/program.py")
+
+
 def test_a_linked_folder_within_is_refused(package: Path, tmp_path: Path) -> None:
     (package / "specializations").rename(tmp_path / "elsewhere")
     (package / "specializations").symlink_to(tmp_path / "elsewhere")

@@ -22,7 +22,7 @@ from dslc.compiler.vector.legal.mathematics.formats import (
     two_sum,
     whole,
 )
-from dslc.compiler.vector.values import Constant, Operand, Register
+from dslc.compiler.vector.values import Constant, Operand
 
 _HALF_PI = {
     True: (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
@@ -82,17 +82,8 @@ def _near(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:
 
 def _far(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:
     """The same of any number; NaN of infinities. A function of its own: few kernels come here."""
-    room = -(-fields.number.count * fields.number.dtype.bits // 512) * 64
-
-    def build(inner: LegalBuilder, own: Register) -> None:
-        rest, count = _far_rest(inner, inner.load(own, 0, fields.number, align=64), fields)
-        inner.store(own, 0, rest, align=64)
-        inner.store(own, room, count, align=64)
-
-    own = b.scratch(2 * room)
-    b.store(own, 0, x, align=64)
-    b.call(b.own_function(f"quarter_turns_{fields.number}", build), own)
-    return b.load(own, 0, fields.number, align=64), b.load(own, room, fields.integer, align=64)
+    types = (fields.number, fields.integer)
+    return b.apart(f"quarter_turns_{fields.number}", lambda b, x: _far_rest(b, x, fields), x, types)
 
 
 def _far_rest(b: LegalBuilder, x: Operand, fields: Fields) -> Sequence[Operand]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.dtypes import F64, cast, encode, parse_dtype
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.text.parser import parse_program
@@ -25,6 +26,13 @@ VIEWS = [
     ("i8[4, 6]", "local(4, 6)", "i16[12]", "local(12)"),
     ("u4[8, 8]", "spatial(8, 1).local(1, 8)", "u32[8]", "spatial(8)"),
 ]
+FLOATS = [
+    ("f32[8, 4]", "spatial(8, 1).local(1, 4)", "i32[8, 4]", "spatial(8, 1).local(1, 4)"),
+    ("bf16[8, 4]", "spatial(2, 4).local(4, 1)", "u16[32]", "local(4).spatial(8)"),
+    ("f16[64]", "local(8).spatial(8)", "f32[32]", "spatial(8).local(4)"),
+    ("f8e4m3[64]", "spatial(8).local(8)", "f32[16]", "spatial(8).local(2)"),
+    ("f4e2m1[64]", "local(8).spatial(8)", "u8[32]", "spatial(8).local(4)"),
+]
 
 
 def program(source: str, here: str, target: str, there: str) -> Any:
@@ -41,6 +49,12 @@ def program(source: str, here: str, target: str, there: str) -> Any:
 
 
 def numbers(kind: str, random: np.random.Generator) -> np.ndarray[Any, Any]:
+    if kind.startswith(("f", "b")):  # any bits but NaN, which have no order
+        dtype = parse_dtype(kind[: kind.index("[")])
+        assert dtype is not None
+        sizes = [int(n) for n in kind[kind.index("[") + 1 : -1].split(", ")]
+        values = random.integers(-6, 7, sizes) * 0.5
+        return np.asarray(encode(cast(values, F64, dtype), dtype))
     name, shape = kind[: kind.index("[")], kind[kind.index("[") + 1 : -1]
     bits, signed = int(name[1:]), name[0] == "i"
     low = -(1 << (bits - 1)) if signed else 0
@@ -65,6 +79,23 @@ def test_a_view_by_shifts_is_the_view(
     run(before, {"x": x, "y": wanted}, Options())
     run(after, {"x": x, "y": found}, Options())
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["there", "back"])
+@pytest.mark.parametrize(("source", "here", "target", "there"), FLOATS)
+def test_bits_of_floats_are_seen_without_threads(
+    source: str, here: str, target: str, there: str, back: bool
+) -> None:
+    if back:
+        source, here, target, there = target, there, source, here
+    before = program(source, here, target, there)
+    after = Unthread(floats=True)(before)
+    verify(after)
+    random = np.random.default_rng(6)
+    x, wanted, found = numbers(source, random), numbers(target, random), numbers(target, random)
+    run(before, {"x": x, "y": wanted}, Options())
+    run(after, {"x": x, "y": found}, Options())
+    np.testing.assert_array_equal(found.view(np.uint8), wanted.view(np.uint8))
 
 
 def test_views_that_threads_alone_can_tell_are_refused() -> None:
