@@ -25,7 +25,7 @@ def for_loop(e: Emission, loop: ins.For) -> None:
     homes, starts = _enter(e, loop.carried)
     sweep = sweep_of(e, loop)
     if sweep is not None:
-        run(e, sweep, homes[loop.carried[0]])
+        run(e, sweep, lambda body: body(homes[loop.carried[0]]))
         _leave(e, loop.carried, homes, ())
         return
     scalars = _scalars(loop.carried)

@@ -30,7 +30,7 @@ from dslc.codegen.cpu import (
 )
 from dslc.codegen.cpu.emission import Emission
 from dslc.codegen.cpu.places import Array
-from dslc.codegen.cpu.products import emit_products
+from dslc.codegen.cpu.products import emit_products, shared_panels
 from dslc.codegen.cpu.refusals import without_code
 from dslc.codegen.emitters import table
 from dslc.compiler.dtypes import F32, F64, INDEX
@@ -86,9 +86,13 @@ class Kernels(Emission):
         begin, end = b.scalar("begin", INDEX), b.scalar("end", INDEX)
         self.scratch = b.pointer("scratch", align=64, noalias=True)
         self._arguments(words)
-        with b.loop(begin, end, name="turn") as loop, self.scope():
-            self._turn(loop.var)
-            self.body(self.kernel.body)
+        kind = shared_panels.shared(self)
+        if kind is not None:
+            shared_panels.turns(self, kind, begin, end)
+        else:
+            with b.loop(begin, end, name="turn") as loop, self.scope():
+                self._turn(loop.var)
+                self.body(self.kernel.body)
         if self.streams:
             b.append(Fence())
 

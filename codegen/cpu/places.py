@@ -31,7 +31,8 @@ class Array:
     """Elements in memory: a tensor, a buffer or a materialised tile; strides are in elements.
 
     Elements of fewer than 8 bits may be `compact`: one after another, crossing bytes. `align` is a
-    number of bytes that the first element's address is a multiple of.
+    number of bytes that the first element's address is a multiple of, `level` the blocks around the
+    pointer's definition.
     """
 
     pointer: Operand
@@ -41,6 +42,7 @@ class Array:
     strides: tuple[Linear, ...]
     compact: bool = False
     align: int = 1
+    level: int = 0
 
     @property
     def size(self) -> int:

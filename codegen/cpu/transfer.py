@@ -56,7 +56,7 @@ def address(e: Emission, array: Array, number: Linear) -> tuple[Operand, Operand
     key = ("pointer", array.pointer, moved.terms and tuple(sorted(moved.terms.items(), key=repr)))
     found = e.recall(key)
     if found is None:
-        level = max(e.level_of(a) for a in moved.terms)
+        level = max(array.level, *(e.level_of(a) for a in moved.terms))
         with e.ahead_of(level):
             found = e.remember(key, e.b.advance(array.pointer, e.sum(moved)))
     return found, e.b.offset(form.constant)

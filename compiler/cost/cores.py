@@ -1,7 +1,8 @@
 """The time of a kernel on one core of a CPU: bytes from memory and caches, and what it computes.
 
 Turns follow one another on a core, which overlaps all that it does: the slowest of memory (every
-tensor once), of caches (every load as often as it is asked for) and of instructions is the time.
+tensor once), of caches (every load as often as it is asked for) and of instructions is the time. What
+is multiplied is first copied into panels, which nothing overlaps: caches and instructions add up there.
 Threads divide it, as far as memory lets them.
 """
 
@@ -31,10 +32,11 @@ def predict_on_core(kernel: Kernel, rates: CoreRates, dims: Mapping[str, int]) -
     products = work.dot_operations / 2 * _of_rows(kernel, dims)
     rate = rates.multiply_adds(_operand_bits(kernel)) * rates.clock
     others = work.other_operations / (rates.elementwise * rates.clock)
+    filling = asked / rates.cache if products else 0.0
     terms = {
         "memory": moved / rates.read,
         "cache": asked / rates.cache,
-        "issue": products / rate + others + work.turns * _TURN / rates.clock,
+        "issue": products / rate + filling + others + work.turns * _TURN / rates.clock,
         "launch": rates.launch,
     }
     bound = max(terms, key=lambda n: terms[n])

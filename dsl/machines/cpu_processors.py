@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import TARGETS
 from dslc.compiler.targets.cpu import best_of, processor_by_name
 from dslc.machines.aarch64_processors import emulated_processor
-from dslc.runtime.native import HostProcessor, Processor, host_features, host_machine
+from dslc.runtime.native import (
+    HostProcessor,
+    Processor,
+    host_features,
+    host_machine,
+    host_maker,
+)
 
 _FAMILY = "cpu"
+# What the names of a maker's kinds begin with: its own caches and timing are taken of equal ones.
+_MAKERS = {"AuthenticAMD": "znver", "apple": "apple"}
 
 
 def find_processor(artifact: Artifact) -> Processor:
@@ -26,8 +32,7 @@ def present_target() -> str:
     """The kind of the CPU that is here; DSL0901 where there is no target for it."""
     kinds = {n.partition(":")[2] for n, t in TARGETS.items() if t.family == _FAMILY}
     machine, features = host_machine(), host_features()
-    maker = "apple" if sys.platform == "darwin" else ""
-    best = best_of(kinds, machine, features, maker)
+    best = best_of(kinds, machine, features, _MAKERS.get(host_maker(), ""))
     if best is None:
         raise error(
             "DSL0901",

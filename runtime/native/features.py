@@ -50,6 +50,21 @@ def host_features() -> frozenset[str]:
     return features_of(libc.getauxval(AT_HWCAP), libc.getauxval(AT_HWCAP2))
 
 
+def host_maker() -> str:
+    """Who made this CPU, as CPUs tell it (`AuthenticAMD`); `apple` on macOS, else empty."""
+    if sys.platform == "darwin":
+        return "apple"
+    if host_machine() != "x86_64" or not sys.platform.startswith("linux"):
+        return ""
+    return maker_of_linux(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+
+
+def maker_of_linux(cpuinfo: str) -> str:
+    """The maker that the kernel tells; empty where it tells none."""
+    lines = (line.partition(":") for line in cpuinfo.splitlines())
+    return next((text.strip() for name, _, text in lines if name.strip() == "vendor_id"), "")
+
+
 def x86_features_of_linux(cpuinfo: str) -> frozenset[str]:
     """The features that the kernel found and lets programs use: the flags that all CPUs have."""
     lines = [t.partition(":")[2] for t in cpuinfo.splitlines() if t.startswith("flags")]

@@ -13,7 +13,7 @@ import dslc
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.targets.cpu import SETS, processor_by_name
+from dslc.compiler.targets.cpu import SETS, V3, processor_by_name
 from dslc.machines.cpu_processors import present_target
 from dslc.machines.registry import fastest_target, find_machine
 from dslc.runtime.native import host_features
@@ -243,6 +243,11 @@ def test_the_cpu_that_is_here_is_llvm_s(monkeypatch: pytest.MonkeyPatch) -> None
     if name in {m.target.name for m in map(find_machine, [present_target()])}:
         assert present_target() == name
     assert find_machine("cpu").target.name == present_target()
+    monkeypatch.setattr("dslc.machines.cpu_processors.host_machine", lambda: "x86_64")
+    for maker, kind in (("AuthenticAMD", "znver3"), ("GenuineIntel", "x86-64-v3")):
+        monkeypatch.setattr("dslc.machines.cpu_processors.host_maker", lambda maker=maker: maker)
+        monkeypatch.setattr("dslc.machines.cpu_processors.host_features", lambda: V3)
+        assert present_target() == f"cpu:{kind}"
     monkeypatch.setattr("dslc.machines.cpu_processors.host_features", lambda: frozenset({"sse2"}))
     with pytest.raises(DiagnosticError, match=r"DSL0901.*x86_64 with sse2"):
         present_target()

@@ -174,7 +174,7 @@ def products(e: Emission, job: Job, start: Array | None, finish: Finish) -> None
         b = Columns.of(e, job.unit, job.n, job.k, job.shape.count)
 
     def of_batch(batch: tuple[Linear, ...]) -> None:
-        a.fill(e, job.a, batch, height, Linear())
+        a.fill(e, job.a, batch, height, lambda fill: fill(Linear()))
         if b is not None:
             b.fill(e, job.b, batch, width, Linear())
         e.forget()

@@ -10,7 +10,9 @@ columns as a register tile has, and in a block k after k:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dslc.codegen.chunks.at import At, row
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 _LINE = 64
 _MOST = 64  # lanes of a chunk of the first operand
+_ROWS_AHEAD = 2
+"""Rows between a prefetch and the load: rows of a panel lie apart in memory, often a page or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +126,20 @@ class Rows:
         source: Source,
         batch: tuple[Linear, ...],
         height: ex.Expr,
-        iteration: Linear,
+        iterations: Callable[[Callable[[Linear], None]], None],
         *,
         together: bool = False,
     ) -> None:
-        """The rows that matter of one iteration; `together` one sum of a row counts all iterations."""
-        unit, start = self.unit, iteration.scale(self.padded)
+        """The rows that matter, each through some iterations, so that memory is read as it lies.
+
+        With `together` one sum of a row counts all iterations.
+        """
+        unit = self.unit
         lanes = lanes_for(self.k, _MOST)
 
-        def one(y: Linear) -> None:
+        def one(y: Linear, iteration: Linear) -> None:
+            start = iteration.scale(self.padded)
+
             def chunk(x: Linear, n: int, live: Live | None) -> None:
                 found = source.pull(e, row((*batch, y, x), n, live))
                 found = unit.of_a(e, found)
@@ -146,7 +155,12 @@ class Rows:
             if self.sums is not None:
                 self._add_up(e, y, iteration, together=together)
 
-        each(e, ex.index(0), height, 1, one)
+        def of_row(y: Linear) -> None:
+            e.ahead = ahead_of(y, _ROWS_AHEAD)
+            iterations(partial(one, y))
+            e.ahead = None
+
+        each(e, ex.index(0), height, 1, of_row)
 
     def _add_up(self, e: Emission, y: Linear, iteration: Linear, *, together: bool) -> None:
         assert self.sums is not None
@@ -253,7 +267,13 @@ class Columns:
         end = ex.index(whole) if known is not None else simplify(cdiv(width, by))
         if known is None and n % by:
             end = simplify(ex.Binary("min", end, ex.index(whole), end.dtype))
-        each(e, ex.index(0), end, 1, lambda b: block(b.scale(by), b, by))
+
+        def whole_block(number: Linear) -> None:
+            e.ahead = ahead_of(number, 1)
+            block(number.scale(by), number, by)
+            e.ahead = None
+
+        each(e, ex.index(0), end, 1, whole_block)
         if n % by:
             block(Linear(constant=whole * by), Linear(constant=whole), n % by)
 
@@ -281,6 +301,14 @@ class Columns:
             transposed(e, unit, source, batch, x, live, self.k, put)
         else:
             zipped(e, unit, source, batch, x, live, self.k, put)
+
+
+def ahead_of(at: Linear, distance: int) -> tuple[ex.Var, int] | None:
+    """What prefetches are for: a later turn of the loop that a coordinate counts, if there is one."""
+    for atom in at.terms:
+        if isinstance(atom, ex.Var):
+            return atom, distance
+    return None
 
 
 def runs_along(e: Emission, value: Value, axis: int) -> bool:

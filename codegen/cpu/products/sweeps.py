@@ -12,9 +12,9 @@ the caches hold panels of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.codegen.chunks.nests import each
 from dslc.codegen.chunks.summing import Swept, sum_of
@@ -29,7 +29,7 @@ from dslc.codegen.cpu.products.emit_products import (
     job_of_matrices,
     words_of,
 )
-from dslc.codegen.cpu.products.panels import Columns, Rows
+from dslc.codegen.cpu.products.panels import Columns, Rows, ahead_of
 from dslc.codegen.cpu.products.register_tiles import Shape
 from dslc.codegen.cpu.transfer import element, store_lanes
 from dslc.compiler.ir import Value
@@ -43,7 +43,13 @@ from dslc.compiler.vector.values import Operand
 if TYPE_CHECKING:
     from dslc.codegen.cpu.emission import Emission
 
-_AHEAD = 1  # iterations between a prefetch and the load
+Rowwise: TypeAlias = "Callable[[Callable[[Array], None]], None]"
+
+_AHEAD = 1
+"""Iterations between a prefetch and the load.
+
+Tiles of packed weights lie apart, so that the CPU's own prefetching begins anew at each.
+"""
 _DEEPEST = 1 << 16
 """Elements of k after which sums of bytes are still below 2^31: 255 * 128 * 2^16 is."""
 
@@ -57,7 +63,7 @@ class Sweep(Swept):
     iterations: int
 
 
-def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
+def sweep_of(e: Emission, loop: ins.For, *, shared: bool = False) -> Sweep | None:
     """What a loop is, if it is of this kind."""
     dot = sum_of(e, loop)
     if dot is None:
@@ -65,14 +71,17 @@ def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
     driven = dot.out in e.plan.driven
     job = job_of_matrices(e, dot) or job_of(e, dot, twice=driven)
     trips = simplify(cdiv(sub(loop.stop, loop.start), loop.step))
-    return Sweep(loop, job, driven, _iterations(e, job, trips))
+    return Sweep(loop, job, driven, _iterations(e, job, trips, shared=shared))
 
 
-def _iterations(e: Emission, job: Job, trips: ex.Expr) -> int:
-    """The iterations of a block: a power of two, or all, whose panels fit half of the second cache."""
+def _iterations(e: Emission, job: Job, trips: ex.Expr, *, shared: bool) -> int:
+    """The iterations of a block: a power of two, or all.
+
+    A block of columns fits the first cache, both panels half of the second one.
+    """
     of_a, of_b = (memory_bytes(VectorType(x)) * job.k for x in (job.unit.a, job.unit.b))
     near = job.shape.count * job.unit.lanes * of_b
-    far = job.m * of_a + (0 if job.direct else job.n * of_b)
+    far = job.m * of_a + (0 if job.direct or shared else job.n * of_b)
     most = max(1, min(e.machine.l2 // 2 // max(far, 1), _DEEPEST // job.k))
     if not job.direct:
         most = max(1, min(most, e.machine.l1 * 3 // 4 // max(near, 1)))
@@ -82,8 +91,12 @@ def _iterations(e: Emission, job: Job, trips: ex.Expr) -> int:
     return 1 << (most.bit_length() - 1)
 
 
-def run(e: Emission, sweep: Sweep, home: Array) -> None:
-    """The loop, block by block; its carried tile lies in `home` before and after."""
+def run(e: Emission, sweep: Sweep, of_rows: Rowwise) -> None:
+    """The loop, block by block.
+
+    `of_rows` calls what it is given where its carried tile lies before and after; once, or in a loop
+    over blocks of rows that share the second operand.
+    """
     job, iterations, trips = sweep.job, sweep.iterations, sweep.trips
     known = constant(trips)
     whole = known is not None and known % iterations == 0
@@ -97,7 +110,7 @@ def run(e: Emission, sweep: Sweep, home: Array) -> None:
         first = number.scale(iterations)
         count = least(iterations, sub(trips, to_expr(first)))
         some = ex.index(iterations) if whole else simplify(count)
-        _block(e, sweep, home, rows, columns, first, some)
+        _block(e, sweep, of_rows, rows, columns, first, some)
 
     if job.matrices:
         matrices.configure(e, job.unit, job.k)
@@ -109,7 +122,7 @@ def run(e: Emission, sweep: Sweep, home: Array) -> None:
 def _block(
     e: Emission,
     sweep: Sweep,
-    home: Array,
+    of_rows: Rowwise,
     rows: Rows,
     columns: Columns | None,
     first: Linear,
@@ -117,33 +130,47 @@ def _block(
 ) -> None:
     """A block of iterations from the one of number `first` on."""
     job = sweep.job
-    height, width = e.extent(job.dot.out, 0), e.extent(job.dot.out, 1)
 
-    def fill(iteration: Linear) -> None:
+    def fill_columns(iteration: Linear) -> None:
+        assert columns is not None
         sweep.begin_iteration(e, first + iteration)
-        rows.fill(e, job.a, (), height, iteration, together=not sweep.driven)
-        if columns is not None:
-            columns.fill(e, job.b, (), width, iteration)
+        columns.fill(e, job.b, (), e.extent(job.dot.out, 1), iteration)
 
-    each(e, ex.index(0), count, 1, fill, movable=False)
-    e.forget()
-    room = None
-    if job.matrices and sweep.driven:
-        room = e.array(job.unit.sums, (job.shape.rows, job.shape.count * job.unit.lanes))
-
-    def tile(shape: Shape, y: Linear, number: Linear, x: Linear) -> None:
-        if columns is not None and job.matrices:
-            given = (e, sweep, home, rows, columns)
-            if room is None:
-                _summed_by_tiles(*given, count, shape, y, number, x)
-            else:
-                _scaled_by_tiles(*given, room, first, count, shape, y, number, x)
-        else:
-            one = _scaled if sweep.driven else _summed
-            one(e, sweep, home, rows, columns, first, count, shape, y, number, x)
+    if columns is not None:
+        each(e, ex.index(0), count, 1, fill_columns, movable=False)
         e.forget()
 
-    every_tile(e, job, height, width, tile)
+    def multiplied(home: Array) -> None:
+        height, width = e.extent(job.dot.out, 0), e.extent(job.dot.out, 1)
+
+        def iterations(fill: Callable[[Linear], None]) -> None:
+            def one(iteration: Linear) -> None:
+                sweep.begin_iteration(e, first + iteration)
+                fill(iteration)
+
+            each(e, ex.index(0), count, 1, one, movable=False)
+
+        rows.fill(e, job.a, (), height, iterations, together=not sweep.driven)
+        e.forget()
+        room = None
+        if job.matrices and sweep.driven:
+            room = e.array(job.unit.sums, (job.shape.rows, job.shape.count * job.unit.lanes))
+
+        def tile(shape: Shape, y: Linear, number: Linear, x: Linear) -> None:
+            if columns is not None and job.matrices:
+                given = (e, sweep, home, rows, columns)
+                if room is None:
+                    _summed_by_tiles(*given, count, shape, y, number, x)
+                else:
+                    _scaled_by_tiles(*given, room, first, count, shape, y, number, x)
+            else:
+                one = _scaled if sweep.driven else _summed
+                one(e, sweep, home, rows, columns, first, count, shape, y, number, x)
+            e.forget()
+
+        every_tile(e, job, height, width, tile)
+
+    of_rows(multiplied)
 
 
 def _summed(
@@ -176,7 +203,7 @@ def _summed(
             sweep.begin_iteration(e, first + at)
             words = words_of(e, job, None, (), number, x, Linear())
             here = at.scale(rows.padded)
-            e.ahead = ahead_of(at)
+            e.ahead = ahead_of(at, _AHEAD)
             loop.yields = tuple(
                 tiles.multiply(
                     e,
@@ -222,7 +249,7 @@ def _scaled(
         words = words_of(e, job, columns, (), number, x, at.scale(job.steps))
         start = tiles.begin(e, unit, shape, rows, y, at)
         here = at.scale(rows.padded)
-        e.ahead = ahead_of(at) if columns is None else None
+        e.ahead = ahead_of(at, _AHEAD) if columns is None else None
         sums = tiles.multiply(
             e,
             unit,
@@ -287,7 +314,7 @@ def _scaled_by_tiles(
     assert isinstance(yielded, Value)
     # The place of the tile's element 0, 0, as if there were all rows and columns.
     back = e.sum(element(room, (y, x)).scale(-room.size))
-    whole = replace(room, pointer=e.b.advance(room.pointer, back))
+    whole = replace(room, pointer=e.b.advance(room.pointer, back), level=e.level)
     with e.loop("t", ex.index(0), count, 1, movable=False) as (at, _):
         sweep.begin_iteration(e, first + at)
         matrices.begin(e, shape)
@@ -305,14 +332,3 @@ def _scaled_by_tiles(
         for value in (job.dot.out, inner):
             del e.homes[value]
         e.forget()
-
-
-def ahead_of(iteration: Linear) -> tuple[ex.Var, int] | None:
-    """What prefetches are for: the iteration that follows, where there is a loop over them.
-
-    Tiles of packed weights lie apart, so that the CPU's own prefetching begins anew at each.
-    """
-    for atom in iteration.terms:
-        if isinstance(atom, ex.Var):
-            return atom, _AHEAD
-    return None

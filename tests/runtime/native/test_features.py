@@ -9,6 +9,7 @@ from dslc.compiler.targets.cpu import TARGETS, processor_of
 from dslc.runtime.native.arm_features import FEATURES, features_of, macos_features
 from dslc.runtime.native.features import (
     host_features,
+    maker_of_linux,
     x86_features_of_linux,
     x86_features_of_macos,
 )
@@ -88,3 +89,8 @@ def test_the_system_and_llvm_agree_on_this_cpu() -> None:
     if not host_features() & _TILES:  # what the CPU has and the system does not permit
         found -= _TILES
     assert host_features() & asked == found & asked
+
+
+def test_the_maker_of_the_cpu() -> None:
+    assert maker_of_linux("processor\t: 0\nvendor_id\t: AuthenticAMD\n") == "AuthenticAMD"
+    assert maker_of_linux("") == ""
