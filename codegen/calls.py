@@ -10,8 +10,9 @@ from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import storage_dtype
-from dslc.compiler.ir import Call, Kernel, Memory, Program, TileProgram
+from dslc.compiler.ir import Call, Kernel, Memory, Program, TileProgram, View
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.arithmetic.strides import strides_of
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.manifest import expression_text, grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
@@ -86,7 +87,8 @@ def program_artifact(
         artifact = lowered[call.kernel]
         same = (artifact.files[source], repr(artifact.signature))
         number, _ = numbered.setdefault(same, (len(numbered), artifact))
-        calls.append({"kernel": number, **call_arguments(program, call)})
+        when = {} if call.when is None else {"when": expression_text(call.when)}
+        calls.append({"kernel": number, **call_arguments(program, call), **when})
     made_of = dict(numbered.values())
     return Artifact(
         program.name,
@@ -99,6 +101,7 @@ def program_artifact(
             "buffers": [{"name": b.name, "bytes": _bytes_of(b)} for b in program.buffers],
             "kernels": [artifact.to_manifest() for artifact in made_of.values()],
             "calls": calls,
+            **({"views": [_view(v) for v in program.views]} if program.views else {}),
             **more,
         },
         files={
@@ -120,7 +123,7 @@ def call_arguments(program: Program, call: Call) -> dict[str, Json]:
             tensors[param.name] = given.name
             _bind(call.kernel, _shape(call.kernel, param), _shape(program, given), bound)
             if param.strides is not None:
-                _bind(call.kernel, param.strides, _strides(given), bound)
+                _bind(call.kernel, param.strides, strides_of(given), bound)
         else:
             assert not isinstance(given, Memory)
             scalars[param.name] = expression_text(given)
@@ -134,6 +137,12 @@ def call_arguments(program: Program, call: Call) -> dict[str, Json]:
     return {"tensors": tensors, "dims": dims, "scalars": scalars}
 
 
+def _view(view: View) -> Json:
+    bytes_ = storage_dtype(view.base.dtype).itemsize
+    offset = f"({expression_text(view.offset)}) * {bytes_}"
+    return {"name": view.memory.name, "of": view.base.name, "offset": offset}
+
+
 def _bytes_of(memory: Memory) -> str:
     """The size of a buffer: codes of low bits take a byte each."""
     factors = [f"({expression_text(e)})" for e in memory.shape]
@@ -143,15 +152,6 @@ def _bytes_of(memory: Memory) -> str:
 def _shape(owner: Kernel | Program, memory: Memory) -> Sequence[ex.Expr]:
     """The shape that the caller knows, where the memory is bytes by now."""
     return next((p.shape for p in owner.packed if p.name == memory.name), memory.shape)
-
-
-def _strides(memory: Memory) -> Sequence[ex.Expr]:
-    if memory.strides is not None:
-        return memory.strides
-    strides: list[ex.Expr] = [ex.index(1)]
-    for extent in reversed(memory.shape[1:]):
-        strides.insert(0, ex.Binary("mul", extent, strides[0], extent.dtype))
-    return strides
 
 
 def _bind(

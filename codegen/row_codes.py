@@ -16,7 +16,7 @@ from dslc.compiler.analysis.alignment import known_divisors
 from dslc.compiler.analysis.row_bytes import takes_whole_bytes
 from dslc.compiler.ir import Call, Kernel, Memory, Role, TileProgram
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.rewrite import Rewriter, with_memories
 from dslc.compiler.ir.traverse import memories, walk
 
 Fits = Callable[[Stmt], bool]
@@ -53,10 +53,9 @@ def with_row_codes(
         key = (call.kernel, codes)
         if key not in made:
             made[key] = _Unpacked(codes).kernel(call.kernel)
-        args = tuple(moved.get(a, a) if isinstance(a, Memory) else a for a in call.args)
-        calls.append(replace(call, kernel=made[key], args=args))
-    params = tuple(moved.get(p, p) if isinstance(p, Memory) else p for p in program.params)
-    return replace(program, params=params, calls=tuple(calls)), tuple(m.name for m in moved)
+        calls.append(replace(call, kernel=made[key]))
+    over = with_memories(replace(program, calls=tuple(calls)), moved)
+    return over, tuple(m.name for m in moved)
 
 
 def _is_row(memory: Memory) -> bool:

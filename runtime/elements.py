@@ -10,6 +10,7 @@ import re
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -109,3 +110,13 @@ def element_bytes(name: str) -> int:
     """The size of an array's element by the name of its type: 2 of `bfloat16`, 1 of `bool`."""
     bits = re.search(r"[0-9]+", name)
     return max(1, int(bits[0]) // 8) if bits else 1
+
+
+def bytes_of(array: Array) -> Array:
+    """The bytes from an array's first element to its last, those in between that are not its own too.
+
+    Strides are those of the kernel, whole elements and none negative: the arguments were bound.
+    """
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    count = last // array.itemsize + 1 if array.size else 0
+    return as_strided(array, (count,), (array.itemsize,)).view(np.uint8)

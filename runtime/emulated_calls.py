@@ -8,26 +8,30 @@ from typing import Any
 
 import numpy as np
 from dslc.compiler.artifact import Artifact
-from dslc.runtime.calls import read_calls
+from dslc.runtime.calls import Between, read_calls
 from dslc.runtime.cuda.description import CODES, Description, KernelArgument, describe
 from dslc.runtime.expression import Number, evaluate, number
 from dslc.runtime.scalars import as_dtype
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Spaces = dict[tuple[str, str, int], Array]
+Spaces = dict[tuple[int, str, int], Array]
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatedCall:
-    """One kernel of an artifact and what it is given: tensors by name, dims and scalars as texts."""
+    """One kernel of an artifact and what it is given: tensors by name, dims and scalars as texts.
+
+    It is called where `when` is not 0.
+    """
 
     artifact: Artifact
     description: Description
     tensors: Mapping[str, str]
     dims: Mapping[str, str]
     scalars: Mapping[str, str]
+    when: str = "1"
+    number: int = 0  # of the kernel among the program's: two may have one name
 
     def local(self, values: Mapping[str, Number]) -> dict[str, Number]:
         """The kernel's own dims and scalars, of those of the program."""
@@ -44,11 +48,11 @@ class EmulatedCall:
         """
         sizes = {w.name: w.bytes for w in self.artifact.workspaces}
         size = int(evaluate(sizes[name], values))
-        return spaces.setdefault((self.artifact.name, name, size), np.zeros(size, np.uint8))
+        return spaces.setdefault((self.number, name, size), np.zeros(size, np.uint8))
 
 
-def calls_of(artifact: Artifact) -> tuple[tuple[EmulatedCall, ...], dict[str, str]]:
-    """The calls of an artifact in order, and the bytes of the buffers between them by name.
+def calls_of(artifact: Artifact) -> tuple[tuple[EmulatedCall, ...], Between]:
+    """The calls of an artifact in order, and the memory between them.
 
     DSL0802 where its launch cannot be read.
     """
@@ -57,14 +61,22 @@ def calls_of(artifact: Artifact) -> tuple[tuple[EmulatedCall, ...], dict[str, st
         tensors = {p.name: p.name for p in params if p.dims is not None}
         scalars = {p.name: p.name for p in params if p.dims is None}
         dims = {d: d for d in artifact.signature.dims}
-        return (EmulatedCall(artifact, describe(artifact), tensors, dims, scalars),), {}
+        return (EmulatedCall(artifact, describe(artifact), tensors, dims, scalars),), Between()
     plan = read_calls(artifact)
-    kernels = [plan.kernels[c.kernel] for c in plan.calls]
+    described = [describe(k) for k in plan.kernels]
     calls = (
-        EmulatedCall(k, describe(k), c.tensors, c.dims, c.scalars)
-        for k, c in zip(kernels, plan.calls, strict=True)
+        EmulatedCall(
+            plan.kernels[c.kernel],
+            described[c.kernel],
+            c.tensors,
+            c.dims,
+            c.scalars,
+            c.when,
+            c.kernel,
+        )
+        for c in plan.calls
     )
-    return tuple(calls), plan.buffers
+    return tuple(calls), plan.between
 
 
 def number_of(argument: KernelArgument, values: Mapping[str, Number]) -> np.generic:
@@ -72,16 +84,6 @@ def number_of(argument: KernelArgument, values: Mapping[str, Number]) -> np.gene
     own = values[argument.text] if argument.kind == "scalar" else evaluate(argument.text, values)
     scalar: np.generic = np.dtype(_numpy(argument.code)).type(own)
     return scalar
-
-
-def bytes_of(array: Array) -> Array:
-    """The bytes from an array's first element to its last, those in between that are not its own too.
-
-    Strides are those of the kernel, whole elements and none negative: the arguments were bound.
-    """
-    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
-    count = last // array.itemsize + 1 if array.size else 0
-    return as_strided(array, (count,), (array.itemsize,)).view(np.uint8)
 
 
 def _numpy(code: str) -> str:

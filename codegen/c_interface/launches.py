@@ -27,6 +27,7 @@ class Step:
     number: int
     tensors: Mapping[str, str]
     names: Names
+    when: str = "1"
 
 
 def steps_of(artifact: Artifact, tensors: Mapping[str, str], names: Names) -> list[Step]:
@@ -42,7 +43,8 @@ def steps_of(artifact: Artifact, tensors: Mapping[str, str], names: Names) -> li
         fixed = {d: f"INT64_C({n})" for d, n in kernel.signature.fixed.items()}
         scalars = {s: _scalar(t, names) for s, t in call["scalars"].items()}
         given = {n: tensors[t] for n, t in call["tensors"].items()}
-        steps.append(Step(kernel, call["kernel"], given, {**fixed, **scalars, **dims}))
+        when = c_expression(call.get("when", "1"), names)
+        steps.append(Step(kernel, call["kernel"], given, {**fixed, **scalars, **dims}, when))
     return steps
 
 
@@ -103,6 +105,9 @@ def _placed(
     for b in buffers:
         tensors[b["name"]] = f"{cast}memory[{len(memory)}]"
         memory.append((c_expression(b["bytes"], names), 0))
+    for v in form.artifact.launch.get("views", []):
+        offset = f"(uint64_t){c_expression(v['offset'], names)}"
+        tensors[v["name"]] = f"({cast and '(uint64_t)(uintptr_t)'}{tensors[v['of']]} + {offset})"
     steps = steps_of(form.artifact, tensors, names)
     spaces = []
     for step in steps:
@@ -114,7 +119,7 @@ def _placed(
 
 def _gpu_step(prefix: str, step: Step, spaces: Mapping[str, str]) -> Iterator[str]:
     launch = step.kernel.launch
-    yield "  if (!failed) {"
+    yield f"  if (!failed && {step.when}) {{"
     yield from _requirements(step, "    ")
     pointers = []
     maps = []
@@ -249,7 +254,7 @@ def _cpu_step(step: Step, symbol: str, spaces: Mapping[str, str]) -> Iterator[st
                 words.append(f"(uint64_t){c_expression(argument['value'], step.names)}")
     turns = " * ".join(c_expression(t, step.names) for t in launch["grid"]) or "1"
     asserts = ", ".join(map(c_string, launch["asserts"]))
-    yield "  if (!failed) {"
+    yield f"  if (!failed && {step.when}) {{"
     yield from _requirements(step, "    ")
     yield f"    const uint64_t args[] = {{{', '.join(words) or '0'}}};"
     yield f"    static const char *const asserts[] = {{{asserts or '0'}}};"

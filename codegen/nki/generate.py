@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -14,20 +15,21 @@ from dslc.codegen.nki.arithmetic.eight_bits import paired
 from dslc.codegen.nki.arithmetic.scalar_functions import NAMES, definitions
 from dslc.codegen.nki.arithmetic.scalars import text
 from dslc.codegen.nki.control import emit_control
-from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks, updates
 from dslc.codegen.nki.movement.engine_sharing import Shares
 from dslc.codegen.nki.movement.joining import homes
-from dslc.codegen.nki.movement.strides import row_major
 from dslc.codegen.nki.outputs import apart, written_whole
 from dslc.codegen.nki.products import emit_products
+from dslc.codegen.nki.views import tensor, viewed
 from dslc.codegen.nki.writer import RESERVED, Writer
 from dslc.codegen.quoting import ascii_name, docstring, python_name
 from dslc.codegen.row_codes import with_row_codes
+from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.strides import strides_of
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
 from dslc.compiler.passes.trainium.capacity import usable, widest_column_block
@@ -231,17 +233,23 @@ def _entry(
             results.append((param.name, _result(out, param, names, scalars)))
     for buffer in program.buffers if isinstance(program, Program) else ():
         names[buffer] = out.name(buffer.name)
-        out.line(f"{names[buffer]} = {_tensor(buffer, scalars, 'nl.hbm')}")
+        out.line(f"{names[buffer]} = {tensor(buffer, scalars, 'nl.hbm')}")
     calls = program.calls if isinstance(program, Program) else (_own_call(program),)
     marks = []
     for call in calls:
-        arguments_of = _call(call, names, scalars)
-        if texts := checks_of[call.kernel]:
-            marks.append(out.name("marks"))
-            shape = f"(1, {len(texts)})"
-            out.line(f"{marks[-1]} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.shared_hbm)")
-            arguments_of.append(marks[-1])
-        out.line(f"{functions_of[call.kernel]}({', '.join(arguments_of)})")
+        with ExitStack() as around:
+            if call.when is not None:
+                around.enter_context(out.block(f"if {text(call.when, scalars)}"))
+            if isinstance(program, Program):
+                around.enter_context(viewed(out, program, call, names, scalars))
+            arguments_of = _call(call, names, scalars)
+            if texts := checks_of[call.kernel]:
+                _refuse_marks(call)
+                marks.append(out.name("marks"))
+                shape = f"(1, {len(texts)})"
+                out.line(f"{marks[-1]} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.shared_hbm)")
+                arguments_of.append(marks[-1])
+            out.line(f"{functions_of[call.kernel]}({', '.join(arguments_of)})")
     checks = tuple(checks_of[call.kernel] for call in calls if checks_of[call.kernel])
     returned = ", ".join((*(name for _, name in results), *marks))
     out.line(f"return {returned}")
@@ -264,7 +272,7 @@ def _result(
     """The tensor of an output; one that is read as well begins as a copy of its argument."""
     given = names.get(param)
     name = names[param] = out.name(_own_name(param, names))
-    out.line(f"{name} = {_tensor(param, scalars, 'nl.shared_hbm')}")
+    out.line(f"{name} = {tensor(param, scalars, 'nl.shared_hbm')}")
     if given:
         out.line(f"nisa.dma_copy(dst={name}, src={given})")
     return name
@@ -275,16 +283,16 @@ def _own_name(param: Memory, others: Iterable[Memory]) -> str:
     return f"{param.name}_out" if any(m.name == param.name for m in others) else param.name
 
 
-def _tensor(memory: Memory, scalars: dict[ex.Var, str], buffer: str) -> str:
-    shape = ", ".join(text(n, scalars) for n in memory.shape)
-    if len(memory.shape) == 1:
-        shape += ","
-    return f"nl.ndarray(({shape}), dtype={element(memory.dtype)}, buffer={buffer})"
-
-
 def _own_call(kernel: TileProgram) -> Call:
     assert isinstance(kernel, Kernel)
     return Call(kernel, tuple(kernel.params))
+
+
+def _refuse_marks(call: Call) -> None:
+    """DSL0590 for assertions of a kernel that may not be called: nobody would write their marks."""
+    if call.when is not None:
+        text = f"{call.kernel.name} asserts and is called on a condition: its marks may lack"
+        raise error("DSL0590", text, call.loc, hint="assert nothing there, or call it always")
 
 
 def _call(call: Call, names: dict[Memory, str], scalars: dict[ex.Var, str]) -> list[str]:
@@ -295,8 +303,7 @@ def _call(call: Call, names: dict[Memory, str], scalars: dict[ex.Var, str]) -> l
         if isinstance(param, Memory) and isinstance(arg, Memory):
             for extent, size in zip(param.shape, arg.shape, strict=True):
                 sizes.setdefault(extent, size)
-            steps = row_major(arg) if arg.strides is None else arg.strides
-            for stride, step in zip(param.strides or (), steps, strict=False):
+            for stride, step in zip(param.strides or (), strides_of(arg), strict=False):
                 sizes.setdefault(stride, step)
     for dim in call.kernel.dims:
         given.append(text(sizes.get(dim, dim), scalars))

@@ -88,7 +88,7 @@ def written_whole(program: TileProgram) -> set[Memory]:
         return _covered(program.body, loops, parts) | _from_parts(parts)
     assert isinstance(program, Program)
     whole: set[Memory] = set()
-    for call in program.calls:
+    for call in (c for c in program.calls if c.when is None):
         mine = written_whole(call.kernel)
         for param, arg in zip(call.kernel.params, call.args, strict=True):
             if isinstance(param, Memory) and isinstance(arg, Memory) and param in mine:

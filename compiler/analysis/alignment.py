@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import gcd
 
-from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import Kernel
+from dslc.compiler.dtypes import INDEX, storage_dtype
+from dslc.compiler.ir import Kernel, Memory, alignment
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import Body, walk
@@ -32,6 +32,12 @@ def divisor(expr: ex.Expr, known: Divisors) -> int:
             return _of_binary(op, divisor(x, known), divisor(y, known), y)
         case _:
             return 1
+
+
+def alignment_of(base: Memory, offset: ex.Expr, known: Divisors) -> int:
+    """A number of bytes that the address of the element at an offset of a memory is a multiple of."""
+    size = storage_dtype(base.dtype).itemsize
+    return gcd(alignment(base), divisor(offset, known) * size)
 
 
 def known_divisors(kernel: Kernel) -> dict[ex.Var, int]:

@@ -23,7 +23,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import free_vars
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Program
-from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels, with_memories
 from dslc.compiler.ir.traverse import Name, users, walk
 
 CODES = "codes"
@@ -111,12 +111,7 @@ def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
         taken[call.kernel] |= {p for p, a in pairs if a in marked and isinstance(p, Memory)}
     passed = map_kernels(program, lambda k: _marked(k, taken[k]))
     assert isinstance(passed, Program)
-    calls = tuple(
-        replace(c, args=tuple(marked.get(a, a) if isinstance(a, Memory) else a for a in c.args))
-        for c in passed.calls
-    )
-    params = tuple(marked.get(p, p) if isinstance(p, Memory) else p for p in program.params)
-    return replace(passed, params=params, calls=calls)
+    return with_memories(passed, marked)
 
 
 def free_names(program: TileProgram) -> frozenset[str]:
@@ -129,7 +124,7 @@ def free_names(program: TileProgram) -> frozenset[str]:
         free = packed_freely(call.kernel)
         pairs = zip(call.kernel.params, call.args, strict=True)
         names |= {a.name for p, a in pairs if isinstance(a, Memory) and p in free}
-    return frozenset(names)
+    return frozenset(names - {v.base.name for v in program.views})
 
 
 def _marked(kernel: Kernel, params: set[Memory]) -> Kernel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,13 +50,24 @@ def _run_program(
 ) -> None:
     names = {v.name: x for v, x in scalars.items()}
     everything = dict(tensors)
+    viewed = {v.base: tensors[v.base] for v in program.views if v.base in tensors}
+    for memory, tensor in viewed.items():
+        if memory.strides is None:
+            everything[memory] = replace(tensor, codes=np.ascontiguousarray(tensor.codes))
     for memory in program.buffers:
         shape = tuple(evaluate(e, names) for e in memory.shape)
         everything[memory] = Tensor(memory, garbage(memory.dtype, shape))
     if options.check:
         undefined = (Role.OUT, Role.BUFFER)
         watch_undefined(t for m, t in everything.items() if m.role in undefined)
+    arguments.check_requirements(program.requires, names, f"program {program.name}")
+    for view in program.views:
+        shape, strides = (tuple(evaluate(e, names) for e in x) for x in _lying(view.memory))
+        offset = evaluate(view.offset, names)
+        everything[view.memory] = everything[view.base].view(view.memory, offset, shape, strides)
     for call in program.calls:
+        if call.when is not None and not _scalar(call.when, scalars):
+            continue
         given: dict[Memory, Tensor] = {}
         values: Scalars = {}
         for p, arg in zip(call.kernel.params, call.args, strict=True):
@@ -69,6 +81,15 @@ def _run_program(
         shapes = {n: a.shape for n, a in arrays.items()}
         values = arguments.bind(call.kernel.params, call.kernel.dims, shapes, arrays, values)
         _launch(call.kernel, given, values, options)
+    for memory, tensor in viewed.items():
+        if memory.role is not Role.IN and everything[memory].codes is not tensor.codes:
+            tensor.codes[...] = everything[memory].codes
+
+
+def _lying(memory: Memory) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """The shape and strides of a view."""
+    assert memory.strides is not None, "a view says its strides"
+    return memory.shape, memory.strides
 
 
 def _launch(

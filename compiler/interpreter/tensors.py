@@ -21,6 +21,7 @@ from dslc.compiler.interpreter.hazards.observers import Observer
 from dslc.compiler.interpreter.scope import Site
 from dslc.compiler.interpreter.windows import Index, Window
 from dslc.compiler.ir import Memory
+from numpy.lib.stride_tricks import as_strided
 
 if TYPE_CHECKING:
     from dslc.compiler.interpreter.turn import Turn
@@ -44,6 +45,17 @@ class Tensor:
     def shape(self) -> tuple[int, ...]:
         """The extents of the axes."""
         return tuple(self.codes.shape)
+
+    def view(
+        self, memory: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Tensor:
+        """A tensor of some of the elements, which knows what was written of them."""
+        observers = tuple(
+            x
+            for o in self.observers
+            if self.memory.strides is None and (x := o.of_view(memory, offset, shape, strides))
+        )
+        return Tensor(memory, strided(self.codes, offset, shape, strides), observers=observers)
 
     def get(self, index: Index) -> Array:
         """The codes at an index; a copy unless the tensor is frozen."""
@@ -115,6 +127,16 @@ def unpack_codes(data: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
     """The storage array of compact bits."""
     count = int(np.prod(shape, dtype=np.int64))
     return unpack_bits(data, dtype.bits, count, dtype.kind is Kind.INT).reshape(shape)
+
+
+def strided(array: Array, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """The elements of an array that lie so, counted in elements from its first."""
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    size = array.itemsize
+    flat = as_strided(array, (last // size + 1,), (size,))
+    return as_strided(flat[offset:], shape, tuple(s * size for s in strides))
 
 
 def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:

@@ -13,6 +13,7 @@ from dslc.compiler.ir.program import (
     Program,
     Requirement,
     TileProgram,
+    View,
 )
 from dslc.compiler.ir.values import (
     AxisSlice,
@@ -27,5 +28,5 @@ from dslc.compiler.ir.values import (
 
 __all__ = [
     "AxisSlice", "Call", "GridAxis", "Kernel", "Memory", "PackedParam", "Param", "Place", "Program",
-    "Region", "Requirement", "Role", "TileProgram", "TileType", "Value", "alignment",
+    "Region", "Requirement", "Role", "TileProgram", "TileType", "Value", "View", "alignment",
 ]  # fmt: skip

@@ -89,18 +89,35 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A kernel over the program's memories and scalars, in the order of the kernel's parameters."""
+    """A kernel over the program's memories and scalars, in the order of the kernel's parameters.
+
+    With `when` it is called where that condition over the program's dims and scalars holds.
+    """
 
     kernel: Kernel
     args: tuple[Memory | Expr, ...]
     loc: Loc | None = None
+    when: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A memory whose elements are some of those of another, from `offset` of them after its first.
+
+    `memory` always says its strides; `base` is a parameter or a buffer of the program.
+    """
+
+    memory: Memory
+    base: Memory
+    offset: Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """Several kernels, one dispatch: calls in order, buffers that only pass between them.
 
-    `requires` are conditions over its dims beyond those of its kernels.
+    `requires` are conditions over its dims beyond those of its kernels. Calls take `views` of
+    parameters and buffers as they take these.
     """
 
     name: str
@@ -113,6 +130,11 @@ class Program:
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
     requires: tuple[Requirement, ...] = ()
+    views: tuple[View, ...] = ()
+
+    def base(self, memory: Memory) -> Memory:
+        """The parameter or buffer that a memory of the program is, or that it is a view of."""
+        return next((v.base for v in self.views if v.memory is memory), memory)
 
 
 TileProgram: TypeAlias = Kernel | Program

@@ -26,7 +26,7 @@ from dslc.compiler.ir.traverse import (
     walk,
 )
 from dslc.compiler.ir.unchanged import each, kept, replaced
-from dslc.compiler.ir.values import AxisSlice, Memory, Region, Value
+from dslc.compiler.ir.values import AxisSlice, Memory, Region, Value, alignment
 
 
 class Rewriter:
@@ -320,6 +320,37 @@ def map_kernels(program: TileProgram, f: Callable[[Kernel], Kernel]) -> TileProg
             done[call.kernel] = f(call.kernel)
         calls.append(replaced(call, kernel=done[call.kernel]))
     return replaced(program, calls=kept(program.calls, calls))
+
+
+def with_memories(program: Program, moved: Mapping[Memory, Memory]) -> Program:
+    """The program with other memories for its own: as parameters, buffers, arguments, bases of views.
+
+    A view that is not moved itself begins at no higher multiples of bytes than its base does.
+    """
+
+    def of(memory: Memory) -> Memory:
+        return moved.get(memory, memory)
+
+    views = []
+    for view in program.views:
+        base, memory = of(view.base), of(view.memory)
+        if memory is view.memory and alignment(memory) > alignment(base):
+            memory = dataclasses.replace(memory, align=base.align)
+        views.append(dataclasses.replace(view, memory=memory, base=base))
+    renamed = {**moved, **{v.memory: w.memory for v, w in zip(program.views, views, strict=True)}}
+    calls = (
+        dataclasses.replace(
+            c, args=tuple(renamed.get(a, a) if isinstance(a, Memory) else a for a in c.args)
+        )
+        for c in program.calls
+    )
+    return dataclasses.replace(
+        program,
+        params=tuple(of(p) if isinstance(p, Memory) else p for p in program.params),
+        buffers=tuple(map(of, program.buffers)),
+        calls=tuple(calls),
+        views=tuple(views),
+    )
 
 
 def kernels(program: TileProgram) -> tuple[Kernel, ...]:

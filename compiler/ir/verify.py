@@ -18,7 +18,7 @@ from dslc.compiler.ir.program import Kernel, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.rules.launch_rules import broken_launches
 from dslc.compiler.ir.rules.memory_rules import MEMORY_RULES, reaches_others
-from dslc.compiler.ir.rules.program_rules import verify_calls, verify_requirements
+from dslc.compiler.ir.rules.program_rules import verify_calls, verify_requirements, verify_views
 from dslc.compiler.ir.rules.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
 from dslc.compiler.ir.text.printer import print_expr, print_statement
 from dslc.compiler.ir.traverse import (
@@ -44,6 +44,7 @@ def verify(program: TileProgram) -> None:
         _KernelVerifier(kernel).run()
     if isinstance(program, Program):
         verify_requirements(program)
+        verify_views(program)
         verify_calls(program)
 
 

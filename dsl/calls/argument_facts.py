@@ -12,12 +12,12 @@ import dataclasses
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dslc.compiler.analysis.alignment import divisor
+from dslc.compiler.analysis.alignment import alignment_of, divisor
 from dslc.compiler.analysis.weights import with_codes
 from dslc.compiler.dtypes import BOOL, INDEX
-from dslc.compiler.ir import Call, Kernel, Memory, Requirement, TileProgram
+from dslc.compiler.ir import Call, Kernel, Memory, Requirement, TileProgram, View, alignment
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, free_vars, index
-from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.rewrite import Rewriter, with_memories
 from dslc.compiler.targets import Target
 
 Divisors = tuple[tuple[str, int], ...]
@@ -77,28 +77,34 @@ def with_facts(program: TileProgram, facts: Facts, target: Target) -> TileProgra
     if isinstance(program, Kernel):
         return _aligned(program, aligned)
     params = {p: _placed(p, aligned) for p in program.params if isinstance(p, Memory)}
+    program = with_memories(program, params)
+    program = with_memories(program, {v.memory: _aligned_view(v, known) for v in program.views})
     kernels: dict[tuple[object, ...], Kernel] = {}
-    calls = tuple(_informed(call, params, known, target, kernels) for call in program.calls)
-    moved = tuple(params[p] if isinstance(p, Memory) else p for p in program.params)
-    return dataclasses.replace(program, params=moved, calls=calls)
+    calls = tuple(_informed(call, known, target, kernels) for call in program.calls)
+    return dataclasses.replace(program, calls=calls)
+
+
+def _aligned_view(view: View, known: Mapping[Var, int]) -> Memory:
+    """The view's memory with the alignment that what is known of its offset gives it."""
+    return dataclasses.replace(view.memory, align=alignment_of(view.base, view.offset, known))
 
 
 def _informed(
     call: Call,
-    params: Mapping[Memory, Memory],
     known: Mapping[Var, int],
     target: Target,
     made: dict[tuple[object, ...], Kernel],
 ) -> Call:
     """A call of the kernel that relies on what is known of the program's dims and tensors."""
-    args = tuple(params.get(a, a) if isinstance(a, Memory) else a for a in call.args)
     aligned: dict[str, int] = {}
     sizes: dict[Var, Expr] = {}
-    for param, arg in zip(call.kernel.params, args, strict=True):
+    for param, arg in zip(call.kernel.params, call.args, strict=True):
         if isinstance(param, Memory) and isinstance(arg, Memory):
-            if arg.align is not None:
-                aligned[param.name] = arg.align
-            for extent, size in zip(param.shape, arg.shape, strict=True):
+            if arg.align != param.align:
+                aligned[param.name] = alignment(arg)
+            pairs = [*zip(param.shape, arg.shape, strict=True)]
+            pairs += zip(param.strides or (), arg.strides or (), strict=False)
+            for extent, size in pairs:
                 if isinstance(extent, Var):
                     sizes.setdefault(extent, size)
     multiples = {dim.name: divisor(sizes[dim], known) for dim in call.kernel.dims if dim in sizes}
@@ -110,7 +116,7 @@ def _informed(
         informed = with_facts(call.kernel, Facts(divisors, tuple(aligned.items())), target)
         assert isinstance(informed, Kernel)
         made[key] = informed
-    return dataclasses.replace(call, kernel=made[key], args=args)
+    return dataclasses.replace(call, kernel=made[key])
 
 
 def _multiple(dim: Var, divisor: int) -> Requirement:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dslc.checker.emit import Emitter
 from dslc.checker.failure import Poisoned, fail, needs_dims
@@ -22,6 +22,9 @@ from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 from dslc.frontend.imports import STANDARD
+
+if TYPE_CHECKING:
+    from dslc.checker.programs.views import Views
 
 MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
@@ -100,6 +103,7 @@ class Context:
     `block_index` are the variables of `grid(...)`; `calls` are the functions being inlined. Before
     the parallel nest scalars are repeated where they are read (`inline_scalars`), since its ranges
     may use them. `totals` are sums `acc += p` of a product p that has a name of its own.
+    Programs have `views`.
     """
 
     outer: dict[str, Item]
@@ -117,6 +121,7 @@ class Context:
     totals: set[Value] = field(default_factory=set)
     inlined: int = 0
     observer: Observer | None = field(default_factory=_observer.get)
+    views: Views | None = None
 
     def evaluate(self, node: tree.Expr, *, index: bool = False) -> Item:
         """The item that an expression stands for; `index` as in `expressions.evaluate`."""

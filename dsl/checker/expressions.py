@@ -220,6 +220,8 @@ def select(truth: ex.Expr, x: Item, y: Item, loc: Loc) -> Item:
 
 def _subscript(c: Context, node: tree.Subscript) -> Item:
     item = evaluate(c, node.value)
+    if isinstance(item, Memory) and c.views is not None:
+        return c.views.part(c, item, node)
     if isinstance(item, Memory):
         subscript.check_readable(item, node.loc)
         return subscript.read(c, subscript.access(c, item, node, c.evaluate_index))

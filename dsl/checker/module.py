@@ -18,7 +18,7 @@ from dslc.checker.failure import fail
 from dslc.checker.items import Item, KernelName, UserFunction
 from dslc.checker.kernel import elaborate as elaborate_kernel
 from dslc.checker.kernel import finish, new_context
-from dslc.checker.program import elaborate as elaborate_program
+from dslc.checker.programs.program import elaborate as elaborate_program
 from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from dslc.checker.associativity import warned
 from dslc.checker.failure import NeedsDims
 from dslc.checker.groups import rows_of_one_group
 from dslc.checker.module import Template, check_module
@@ -110,13 +111,15 @@ def _findings(
 ) -> list[Diagnostic]:
     """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
     try:
-        program = template.elaborate(fixed, config)
+        with warned() as warnings:
+            program = template.elaborate(fixed, config)
         SplitReduction(atomic=True)(program)
     except NeedsDims:
         raise
     except DiagnosticError as e:
         return list(e.diagnostics)
-    return list(rows_of_one_group(program)) if isinstance(program, Kernel) else []
+    rows = rows_of_one_group(program) if isinstance(program, Kernel) else ()
+    return [*warnings, *rows]
 
 
 def _is_refused(found: list[Diagnostic]) -> bool:

@@ -70,8 +70,8 @@ def atomic_cas(region: Any, expected: Any, x: Any) -> Any:
 
 
 @in_kernel
-def buffer(dtype: Any, shape: Sequence[Any]) -> Any:
+def buffer(dtype: Any, shape: Sequence[Any], init: Any = None) -> Any:
     """Mutable storage on the chip, private to a parallel turn, read and written by slices.
 
-    In a program: a tensor that passes between its kernels.
+    In a program: a tensor that passes between its kernels, with `init` one that begins at a number.
     """

@@ -6,21 +6,14 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-import numpy as np
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.cuda.description import KernelArgument
 from dslc.runtime.cuda.tensor_maps import TensorMap
 from dslc.runtime.cuda_emulator import BoxMap, EmulationError, emulate
-from dslc.runtime.emulated_calls import (
-    Array,
-    EmulatedCall,
-    Spaces,
-    bytes_of,
-    calls_of,
-    number_of,
-)
+from dslc.runtime.elements import Array, bytes_of
+from dslc.runtime.emulated_calls import EmulatedCall, Spaces, calls_of, number_of
 from dslc.runtime.expression import Number, evaluate
 from dslc.runtime.native.arguments import bind_arguments
 
@@ -32,8 +25,8 @@ class EmulatedCudaKernel:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        self._calls, self._buffers = calls_of(artifact)
-        self._texts = {c.artifact.name: c.artifact.file(_SOURCE).decode() for c in self._calls}
+        self._calls, self._between = calls_of(artifact)
+        self._texts = {c.number: c.artifact.file(_SOURCE).decode() for c in self._calls}
         self._spaces: Spaces = {}
 
     def launch(self, args: Mapping[str, Any], dims: Mapping[str, int], seed: int = 0) -> None:
@@ -44,8 +37,7 @@ class EmulatedCudaKernel:
         """
         arrays, values = bind_arguments(self.artifact.signature, args, dims)
         check_requirements(self.artifact.signature, values)
-        for name, size in self._buffers.items():
-            arrays[name] = np.empty(int(evaluate(size, values)), np.uint8)
+        self._between.add_to(arrays, values)
         for place, call in enumerate(self._calls):
             self._run(call, arrays, values, seed + place)
 
@@ -56,6 +48,8 @@ class EmulatedCudaKernel:
         values: Mapping[str, Number],
         seed: int,
     ) -> None:
+        if not evaluate(call.when, values):
+            return
         own = call.local(values)
         about = call.description
         grid = prod(int(evaluate(text, own)) for text in about.grid)
@@ -64,7 +58,7 @@ class EmulatedCudaKernel:
         begins = {i: about.alignments[n] for i, n in enumerate(names) if n in about.alignments}
         try:
             printed = emulate(
-                self._texts[call.artifact.name],
+                self._texts[call.number],
                 call.artifact.entry,
                 words,
                 grid,

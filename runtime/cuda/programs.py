@@ -35,19 +35,22 @@ _MOST_CHOICES = 32  # of dims that have graphs
 class Step:
     """A call of a program's kernel.
 
-    `tensors` names a parameter or buffer of the program for each tensor of the kernel; `dims` and
-    `scalars` are expressions over the program's.
+    `tensors` names a parameter, buffer or view of the program for each tensor of the kernel; `dims` and
+    `scalars` are expressions over the program's, `when` is 0 where nothing is called. `base` are the
+    parameters and buffers that views are of.
     """
 
     kernel: KernelLauncher
     tensors: Mapping[str, str]
     dims: Mapping[str, str]
     scalars: Mapping[str, str]
+    when: str
+    base: Mapping[str, str]
 
     @property
     def relevant(self) -> frozenset[str]:
         """The program's names whose values this call's launch depends on."""
-        texts = [*self.dims.values()]
+        texts = [self.when, *self.dims.values()]
         texts += [
             t for n, t in self.scalars.items() if not t.isidentifier() or n in self.kernel.scalars
         ]
@@ -57,7 +60,7 @@ class Step:
     def uses(self) -> Uses:
         """The tensors of the program that it reads and writes."""
         modes = {p.name: p.mode for p in self.kernel.artifact.signature.params}
-        given = self.tensors.items()
+        given = [(name, self.base.get(t, t)) for name, t in self.tensors.items()]
         return Uses(
             frozenset(t for name, t in given if modes[name] != "out"),
             frozenset(t for name, t in given if modes[name] != "in"),
@@ -79,11 +82,16 @@ class ProgramLauncher:
     def __init__(self, artifact: Artifact) -> None:
         program = read_calls(artifact)
         kernels = [KernelLauncher(k) for k in program.kernels]
-        self._buffers = program.buffers
-        self._steps = [Step(kernels[c.kernel], c.tensors, c.dims, c.scalars) for c in program.calls]
+        self._buffers, self._views = program.between.buffers, program.between.views
+        base = {v.name: v.of for v in self._views}
+        self._steps = [
+            Step(kernels[c.kernel], c.tensors, c.dims, c.scalars, c.when, base)
+            for c in program.calls
+        ]
         self.alignments = alignments_of(artifact, ALIGNMENT, read_alignments(artifact))
         self.order = tuple(p.name for p in artifact.signature.params)
-        self.scalars = frozenset(name for step in self._steps for name in step.relevant)
+        offsets = (n for v in self._views for n in names_of(v.offset))
+        self.scalars = frozenset((*offsets, *(n for s in self._steps for n in s.relevant)))
         self._pack = struct.Struct("<" + "".join(map(_code, artifact.signature.params))).pack
         self._held: dict[int, Workspaces] = {}
         self._with_graphs: deque[ReadyProgram] = deque()
@@ -92,12 +100,16 @@ class ProgramLauncher:
         """The launches for these dims and scalars."""
         sizes = {name: evaluate(text, values) for name, text in self._buffers.items()}
         memory = self._held.setdefault(device.ordinal, Workspaces(device))
-        calls = [self._call(step, device, sizes, values) for step in self._steps]
+        called = [s for s in self._steps if evaluate(s.when, values)]
+        calls = [self._call(step, device, sizes, values) for step in called]
+        numbers = {name: at for at, name in enumerate((*self.order, *sizes))}
+        views = [(numbers[v.of], evaluate(v.offset, values)) for v in self._views]
         ready = ReadyProgram(
             device,
             memory,
             [c for c in calls if not c.prepared.empty],
             sizes,
+            views,
             self._pack,
             self._with_graphs,
         )
@@ -121,7 +133,8 @@ class ProgramLauncher:
         buffers: Mapping[str, int],
         values: Mapping[str, Number],
     ) -> ReadyCall:
-        places = {name: at for at, name in enumerate((*self.order, *buffers))}
+        names = (*self.order, *buffers, *(v.name for v in self._views))
+        places = {name: at for at, name in enumerate(names)}
         scalars = step.numbers(values)
         numbers = {n: x for n, x in scalars.items() if step.scalars[n] not in places}
         local = {**scalars, **{n: evaluate(t, values) for n, t in step.dims.items()}}
@@ -142,7 +155,7 @@ class ProgramLauncher:
 class ReadyCall:
     """A call with known dims: `picks` are the numbers of its arguments among the program's.
 
-    Parameters come first, then buffers; -1, -2, ... are the call's own `constants`.
+    Parameters come first, then buffers, then views; -1, -2, ... are the call's own `constants`.
     """
 
     prepared: Prepared
@@ -165,6 +178,7 @@ class ReadyProgram:
         memory: Workspaces,
         calls: Sequence[ReadyCall],
         buffers: Mapping[str, int],
+        views: Sequence[tuple[int, int]],
         pack: Any,
         with_graphs: deque[ReadyProgram],
     ) -> None:
@@ -174,6 +188,7 @@ class ReadyProgram:
         self._after = direct(ancestry)
         offsets, total = place(buffers, uses, ancestry)
         self._offsets = [offsets[name] for name in buffers]
+        self._views = views  # the number of what each is of, and how many bytes after it
         # Two calls of one kernel may run at once: each has workspaces of its own.
         self._sizes = [total, *(size for c in calls for size in c.prepared.sizes)]
         self._fires = [fire_of(c.prepared) for c in calls]
@@ -208,7 +223,8 @@ class ReadyProgram:
 
     def _values(self, stream: int, given: Sequence[Number]) -> list[list[Number]]:
         start, *spaces = self._memory.addresses(stream, self._sizes) if any(self._sizes) else (0,)
-        everything = (*given, *(start + offset for offset in self._offsets))
+        everything = [*given, *(start + offset for offset in self._offsets)]
+        everything += [everything[of] + offset for of, offset in self._views]
         values = []
         for call in self._calls:
             count = len(call.prepared.sizes)

@@ -11,14 +11,8 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.cuda.description import KernelArgument
-from dslc.runtime.emulated_calls import (
-    Array,
-    EmulatedCall,
-    Spaces,
-    bytes_of,
-    calls_of,
-    number_of,
-)
+from dslc.runtime.elements import Array, bytes_of
+from dslc.runtime.emulated_calls import EmulatedCall, Spaces, calls_of, number_of
 from dslc.runtime.expression import Number, evaluate
 from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
 from dslc.runtime.native.arguments import bind_arguments
@@ -33,8 +27,8 @@ class HipKernel:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.instructions = 0  # that the waves of the last launch executed
-        self._calls, self._buffers = calls_of(artifact)
-        self._modules = {c.artifact.name: _module(c.artifact) for c in self._calls}
+        self._calls, self._between = calls_of(artifact)
+        self._modules = {c.number: _module(c.artifact) for c in self._calls}
         self._spaces: Spaces = {}
 
     def launch(self, args: Mapping[str, Any], dims: Mapping[str, int], seed: int = 0) -> None:
@@ -45,8 +39,7 @@ class HipKernel:
         """
         arrays, values = bind_arguments(self.artifact.signature, args, dims)
         check_requirements(self.artifact.signature, values)
-        for name, size in self._buffers.items():
-            arrays[name] = np.empty(int(evaluate(size, values)), np.uint8)
+        self._between.add_to(arrays, values)
         self.instructions = 0
         for call in self._calls:
             self._run(call, arrays, values, seed)
@@ -58,12 +51,14 @@ class HipKernel:
         values: Mapping[str, Number],
         seed: int,
     ) -> None:
+        if not evaluate(call.when, values):
+            return
         own = call.local(values)
         grid = prod(int(evaluate(text, own)) for text in call.description.grid)
         if not grid:
             return
         words = [self._word(call, a, arrays, own) for a in call.description.arguments]
-        module = self._modules[call.artifact.name]
+        module = self._modules[call.number]
         try:
             threads = call.description.threads
             done = module.launch(call.artifact.entry, words, grid, threads, seed=seed)

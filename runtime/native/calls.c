@@ -40,7 +40,7 @@ typedef struct {
     char is_fixed[MOST]; /* where this says so */
     uint64_t template[WORDS];
     struct {
-        short argument; /* whose value the word is, or -1 */
+        short argument; /* whose value is added to the word, or -1 */
         char form; /* how a scalar is written: i, f, d; m is an offset in the call's memory */
     } sources[WORDS];
 } Short;
@@ -103,7 +103,9 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
         return PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < self->words; i++) {
         int from = self->sources[i].argument;
-        words[i] = from >= 0 ? word_of(self->sources[i].form, values[from]) : self->template[i];
+        words[i] = self->template[i];
+        if (from >= 0)
+            words[i] += word_of(self->sources[i].form, values[from]);
         if (self->sources[i].form == 'm')
             words[i] += (uint64_t)(uintptr_t)memory;
     }
@@ -299,7 +301,8 @@ PyMODINIT_FUNC PyInit__calls(void)
     if (PyType_Ready(&ShortType) < 0)
         return NULL;
     PyObject *made = PyModule_Create(&module);
-    if (made == NULL || PyModule_AddObjectRef(made, "Short", (PyObject *)&ShortType) < 0) {
+    if (made == NULL || PyModule_AddObjectRef(made, "Short", (PyObject *)&ShortType) < 0
+        || PyModule_AddIntConstant(made, "ADDS", 1) < 0) { /* values to words that are not 0 */
         Py_XDECREF(made);
         return NULL;
     }

@@ -16,7 +16,7 @@ from dslc.runtime.native.copies import laid_out, write_back
 from dslc.runtime.native.description import word_of
 from dslc.runtime.native.processor import Array, Processor, Word
 from dslc.runtime.native.short_path import Call, short_call
-from dslc.runtime.native.steps import Step, Values, buffers_of, steps_of
+from dslc.runtime.native.steps import Step, Values, between, steps_of
 from dslc.runtime.native.variants import chosen_variant
 
 # Waking a thread costs what reading this many bytes does.
@@ -36,7 +36,7 @@ class NativeKernel:
         self.artifact = chosen_variant(artifact, processor)
         self.processor = processor
         self._steps = steps_of(self.artifact)
-        self._buffers = buffers_of(self.artifact)
+        self._between = between(self.artifact)
         self.code = processor.load(library)
 
     def launch(self, args: Mapping[str, Any], dims: Mapping[str, int] | None = None) -> None:
@@ -47,7 +47,7 @@ class NativeKernel:
         """
         args, written = laid_out(self.artifact.signature, args)
         arrays, values = self._bind(args, dims or {})
-        for step in self._steps:
+        for step in self._called(values):
             self._run(step, arrays, values)
         write_back(written)
 
@@ -56,7 +56,8 @@ class NativeKernel:
     ) -> tuple[int, ...]:
         """On how many threads each kernel of a launch with these arguments runs; 0 without turns."""
         arrays, values = self._bind(args, dims or {})
-        return tuple(self._shared(s, arrays, s.local(values))[1] for s in self._steps)
+        steps = self._called(values)
+        return tuple(self._shared(s, arrays, s.local(values))[1] for s in steps)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> Call | None:
         """A short way for calls like one that was launched, with its arguments in order."""
@@ -68,15 +69,20 @@ class NativeKernel:
             DiagnosticError
         ):  # the arguments were converted before they came here: codes to bytes
             return None
-        steps = [(s, *self._shared(s, arrays, s.local(values))) for s in self._steps]
-        return short_call(self.code, self.artifact, steps, args, arrays, values)
+        called = self._called(values)
+        steps = [(s, *self._shared(s, arrays, s.local(values))) for s in called]
+        views = {v.name: (v.of, evaluate(v.offset, values)) for v in self._between.views}
+        return short_call(self.code, self.artifact, steps, args, arrays, values, views)
+
+    def _called(self, values: Values) -> list[Step]:
+        """The calls whose conditions hold."""
+        return [s for s in self._steps if evaluate(s.when, values)]
 
     def _bind(
         self, args: Mapping[str, Any], dims: Mapping[str, int]
     ) -> tuple[dict[str, Array], dict[str, Number]]:
         arrays, values = bind_arguments(self.artifact.signature, args, dims)
-        for name, size in self._buffers.items():
-            arrays[name] = np.empty(evaluate(size, values), np.uint8)
+        self._between.add_to(arrays, values)
         return arrays, values
 
     def _shared(self, step: Step, arrays: Mapping[str, Array], values: Values) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from dslc.runtime.packing import Packed
 Call: TypeAlias = Callable[[Sequence[object], object], bool]
 """With the arguments in order, and a stream: whether they fit, and the kernel has run."""
 Word: TypeAlias = tuple[int, str, int]
-"""The argument that a word is of (-1 for none), how it is written, and what it is."""
+"""The argument whose value is added to a word (-1 for none), how it is written, and the word."""
 
 # Scalars that C reads as Python gives them; others are rounded, and have to be those of the first call.
 _EXACT = {"i64": "i", "f32": "f", "f64": "f", "bool": "b"}
@@ -40,12 +40,14 @@ def short_call(
     args: Mapping[str, object],
     arrays: Mapping[str, Array],
     values: Values,
+    views: Mapping[str, tuple[str, int]],
 ) -> Call | None:
     """The short way of an artifact, for calls like one with `args`, of which `arrays` were made.
 
     `steps` come with their turns and threads; what `arrays` has beyond parameters are buffers between
-    them. None where there is no short way: without the extension, for arrays that are not NumPy's or
-    were converted, and where nothing is to be done.
+    them, and `views`, each with what it is of and how many bytes after it. None where there is no
+    short way: without the extension, for arrays that are not NumPy's or were converted, and where
+    nothing is to be done.
     """
     module = extension()
     params = artifact.signature.params
@@ -68,8 +70,12 @@ def short_call(
             arguments.append((kind, _plain(args[p.name])))
     words = _Words({p.name: number for number, p in enumerate(params)}, free)
     for name, array in arrays.items():
-        if name not in given:
+        if name not in given and name not in views:
             words.place(name, array.nbytes)
+    for name, (of, offset) in views.items():
+        if of in given and not hasattr(module, "ADDS"):
+            return None
+        words.view(name, of, offset)
     described = tuple(
         (
             code.address(step.artifact.entry),
@@ -98,15 +104,23 @@ class _Words:
 
     def __init__(self, order: Mapping[str, int], free: Collection[str]) -> None:
         self._order, self._free = order, free
-        self._places: dict[str, int] = {}
+        self.places: dict[str, int] = {}
+        self._views: dict[str, tuple[int, int]] = {}
         self.memory = 0
         self.zeroed: list[tuple[int, int]] = []
 
     def place(self, name: str, size: int) -> int:
         """Give a buffer its offset."""
-        self._places[name] = offset = self.memory
+        self.places[name] = offset = self.memory
         self.memory += max(1, -(-size // _ALIGN)) * _ALIGN
         return offset
+
+    def view(self, name: str, of: str, offset: int) -> None:
+        """A view begins so many bytes after an array or a buffer."""
+        if of in self.places:
+            self.places[name] = self.places[of] + offset
+        else:
+            self._views[name] = self._order[of], offset
 
     def of(self, step: Step, values: Values) -> Iterator[Word]:
         """The words of a step."""
@@ -119,10 +133,11 @@ class _Words:
                 yield -1, "m", offset
             elif argument.kind == "tensor":
                 tensor = step.tensors[name]
-                is_buffer = tensor in self._places
-                yield (
-                    (-1, "m", self._places[tensor]) if is_buffer else (self._order[tensor], "i", 0)
-                )
+                if tensor in self.places:
+                    yield -1, "m", self.places[tensor]
+                else:
+                    number, offset = self._views.get(tensor) or (self._order[tensor], 0)
+                    yield number, "i", offset
             elif argument.kind == "scalar" and name in self._free:
                 yield self._order[name], _FORMS.get(argument.type, "i"), 0
             elif argument.kind == "scalar":

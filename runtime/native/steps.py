@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.runtime.calls import read_calls
+from dslc.runtime.calls import Between, read_calls
 from dslc.runtime.expression import Number, evaluate, number
 from dslc.runtime.native.description import Description, describe
 from dslc.runtime.scalars import as_dtype
@@ -18,13 +18,17 @@ Values: TypeAlias = Mapping[str, Number]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A kernel's call: `tensors` by the names of the program's, dims and scalars by expressions."""
+    """A kernel's call: `tensors` by the names of the program's, dims and scalars by expressions.
+
+    It happens where `when` is not 0.
+    """
 
     artifact: Artifact
     description: Description
     tensors: Mapping[str, str]
     dims: Mapping[str, str]
     scalars: Mapping[str, str]
+    when: str = "1"
 
     def local(self, values: Values) -> dict[str, Number]:
         """The kernel's own dims and scalars, of those of the program."""
@@ -50,13 +54,13 @@ def steps_of(artifact: Artifact) -> tuple[Step, ...]:
     program = read_calls(artifact, files=False)
     described = [describe(k) for k in program.kernels]
     return tuple(
-        Step(program.kernels[c.kernel], described[c.kernel], c.tensors, c.dims, c.scalars)
+        Step(program.kernels[c.kernel], described[c.kernel], c.tensors, c.dims, c.scalars, c.when)
         for c in program.calls
     )
 
 
-def buffers_of(artifact: Artifact) -> dict[str, str]:
-    """The buffers between a program's calls, with expressions of their bytes."""
+def between(artifact: Artifact) -> Between:
+    """What a program's calls take beside its parameters."""
     if artifact.kind == "kernel":
-        return {}
-    return read_calls(artifact, files=False).buffers
+        return Between()
+    return read_calls(artifact, files=False).between

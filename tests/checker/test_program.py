@@ -140,7 +140,6 @@ def test_an_extent_is_an_expression_of_dims_and_parameters():
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        ("if n > 3:\n        half(x, y)", "DSL0228"),
         ("for i in range(n):\n        half(x, y)", "DSL0206"),
         ("for i in parallel(range(3)):\n        half(x, y)", "DSL0228"),
         ("while n > 3:\n        half(x, y)", "DSL0228"),

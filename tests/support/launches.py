@@ -9,7 +9,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.runtime.cuda import CudaKernel
 from dslc.runtime.expression import evaluate, names_of
 from dslc.runtime.native.arm_features import FEATURES
-from dslc.runtime.native.steps import buffers_of, steps_of
+from dslc.runtime.native.steps import between, steps_of
 from dslc.runtime.native.variants import chosen_variant
 from dslc.runtime.packing import packed_shape
 
@@ -35,7 +35,7 @@ def launched(artifact: Artifact) -> None:
 
         chosen = chosen_variant(artifact, Processor())  # type: ignore[arg-type]
         steps_of(chosen)
-        buffers_of(chosen)
+        between(chosen)
     for p in artifact.signature.params:
         if p.packed is not None:
             packed_shape(p.packed, [7] * len(p.dims or ()))

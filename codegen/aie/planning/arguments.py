@@ -71,6 +71,7 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
 
     Equal kernels are one; scalars whose values are known are constants in them.
     """
+    _refuse(program)
     over, _ = with_row_codes(program)
     assert isinstance(over, Program)
     program = over
@@ -96,6 +97,19 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
     tensors = [rows.get(m, m) for m in program.params if isinstance(m, Memory)]
     params = (*tensors, *words.values())
     return dataclasses.replace(program, params=params, calls=tuple(calls)), texts
+
+
+def _refuse(program: Program) -> None:
+    """DSL0590 for what the transfers of a sequence, which is always the same, do not have."""
+    for view in program.views:
+        text = f"a part of {view.base.name}: an NPU's kernels take tensors whole"
+        hint = "take the part as a tensor of the program's own, or its place as a scalar"
+        raise error("DSL0590", text, view.memory.loc, hint=hint)
+    for call in program.calls:
+        if call.when is not None:
+            text = f"{call.kernel.name} is called on a condition: an NPU's sequence has none"
+            hint = "fix what decides with -D, or choose in the kernel"
+            raise error("DSL0590", text, call.loc, hint=hint)
 
 
 def _known_scalars(call: Call) -> tuple[Kernel, dict[ex.Var, ex.Expr]]:

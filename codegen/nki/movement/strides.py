@@ -5,7 +5,7 @@ from __future__ import annotations
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Memory
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.arithmetic.affine import simplify
+from dslc.compiler.ir.arithmetic.strides import dense_strides
 
 
 def row_major(memory: Memory) -> list[ex.Expr]:
@@ -13,12 +13,7 @@ def row_major(memory: Memory) -> list[ex.Expr]:
 
     A kernel's tensors are dense whatever strides the caller's arrays have: they come as copies.
     """
-    strides: list[ex.Expr] = []
-    step: ex.Expr = ex.index(1)
-    for extent in reversed(memory.shape):
-        strides.append(step)
-        step = simplify(ex.Binary("mul", extent, step, INDEX))
-    return strides[::-1]
+    return list(dense_strides(memory.shape))
 
 
 def total(x: ex.Expr, y: ex.Expr) -> ex.Expr:

@@ -206,12 +206,13 @@ print takes a text first and then scalars and tiles; assert takes a scalar condi
     "DSL0228": (
         "misuse of a program",
         """\
-A program holds buffers, scalars and calls of kernels, in order; a kernel is called only in a program.
-What a call reads must have been given or written by an earlier call. Loops are written out and branches
-decided when the program is compiled: by numbers, lists, constants and optional parameters.
+A program holds buffers, parts of tensors, scalars and calls of kernels, in order; a kernel is called
+only in a program. What a call reads must have been given or written by an earlier call, on every way to
+it. Loops are written out when the program is compiled, over numbers and lists. A part lies within its
+tensor, and a reshaped one has its elements at equal distances: none moves.
 
-Wrong:   if n > 3: scale(x, y)
-Right:   if bias is not None: scale(x, y)""",
+Wrong:   while n > 3: scale(x[n - 4 : -1], y)
+Right:   if n > 3: scale(x[n - 4 : n], y)""",
     ),
     "DSL0229": (
         "recursion, or nesting that is too deep",
@@ -284,5 +285,18 @@ of a tile. Any other choice has its values written.
 
 Wrong:  tune SPLIT
 Right:  tune SPLIT = 1 | 2 | 4""",
+    ),
+    "DSL0237": (
+        "a function over an axis that is not associative",
+        """\
+scan and reduce group the elements of an axis as suits the machine, so that f(f(a, b), c) must be
+f(a, f(b, c)). `dslc check` and editors try the function on 64 positive samples of its types: both
+groupings gave different numbers for the states that the message shows, by more than rounding makes. A
+function that is associative for the states of the program, but not for these, is right all the same.
+
+Warned: def apart(a, b):
+            return a - b
+Right:  def total(a, b):
+            return a + b""",
     ),
 }

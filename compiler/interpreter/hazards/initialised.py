@@ -9,6 +9,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.hazards.observers import Observer, element_text
 from dslc.compiler.interpreter.scope import Site
+from dslc.compiler.interpreter.tensors import strided
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.interpreter.windows import Window
 from dslc.compiler.ir import Memory, Role
@@ -25,6 +26,12 @@ class Initialised(Observer):
     def nowhere(cls, memory: Memory, shape: tuple[int, ...]) -> Initialised:
         """Nothing is written yet."""
         return cls(memory, np.zeros(shape, np.bool_))
+
+    def of_view(
+        self, memory: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Observer:
+        """What was written of the elements of a view."""
+        return Initialised(memory, strided(self.written, offset, shape, strides))
 
     def read(self, turn: Turn, window: Window, site: Site) -> None:
         """DSL0603 where an element was never written."""

@@ -8,12 +8,19 @@ if TYPE_CHECKING:
     from dslc.compiler.interpreter.scope import Site
     from dslc.compiler.interpreter.turn import Turn
     from dslc.compiler.interpreter.windows import Window
+    from dslc.compiler.ir import Memory
 
 
 class Observer:
     """Sees every access of one memory before it happens; by default it minds none of them."""
 
     __slots__ = ()
+
+    def of_view(
+        self, memory: Memory, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> Observer | None:
+        """What watches some of the elements, which lie so, in the same way."""
+        return None
 
     def read(self, turn: Turn, window: Window, site: Site) -> None:
         """Elements are about to be read."""

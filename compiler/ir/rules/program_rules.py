@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import BOOL
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.program import Param, Program
@@ -13,7 +13,7 @@ from dslc.compiler.ir.values import Memory, Role, alignment
 
 def verify_requirements(program: Program) -> None:
     """DSL0410 or DSL0413 where a requirement is no condition over the program's dims and scalars."""
-    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+    scalars = _scalars(program)
     for requirement in program.requires:
         if unknown := ex.free_vars(requirement.condition) - scalars:
             message = f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
@@ -22,15 +22,49 @@ def verify_requirements(program: Program) -> None:
             raise error("DSL0413", "a requirement is no condition", requirement.loc)
 
 
+def verify_views(program: Program) -> None:
+    """DSL04xx for a view of no parameter or buffer, or that is of other elements than its base."""
+    known = {m for m in (*program.params, *program.buffers) if isinstance(m, Memory)}
+    scalars = _scalars(program)
+    for view in program.views:
+        memory, base = view.memory, view.base
+        place = f"view @{memory.name} of @{base.name}"
+        if base not in known:
+            raise error("DSL0410", f"{place}: there is no such parameter or buffer", memory.loc)
+        if memory.strides is None or len(memory.strides) != memory.rank:
+            raise error("DSL0415", f"{place}: {memory.rank} axes, other strides", memory.loc)
+        if memory.dtype != base.dtype or view.offset.dtype != INDEX:
+            raise error("DSL0413", f"{place}: other dtype, or no index as its offset", memory.loc)
+        if memory.role is not base.role or alignment(memory) > alignment(base):
+            raise error(
+                "DSL0415", f"{place}: other role, or begins at higher multiples", memory.loc
+            )
+        for expr in (view.offset, *memory.shape, *memory.strides):
+            if unknown := ex.free_vars(expr) - scalars:
+                names = ", ".join(sorted(v.name for v in unknown))
+                raise error("DSL0410", f"{place}: {names} is not defined here", memory.loc)
+
+
+def _scalars(program: Program) -> set[Var]:
+    return {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+
+
 def verify_calls(program: Program) -> None:
     """DSL04xx where the arguments of a call do not fit its kernel's parameters."""
-    known = {m for m in (*program.params, *program.buffers) if isinstance(m, Memory)}
-    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+    views = (v.memory for v in program.views)
+    known = {m for m in (*program.params, *program.buffers, *views) if isinstance(m, Memory)}
+    scalars = _scalars(program)
     for call in program.calls:
         place = f"call {call.kernel.name}"
         if len(call.args) != len(call.kernel.params):
             message = f"{place} takes {len(call.kernel.params)} arguments, not {len(call.args)}"
             raise error("DSL0404", message, call.loc)
+        if call.when is not None:
+            if unknown := ex.free_vars(call.when) - scalars:
+                names = ", ".join(sorted(v.name for v in unknown))
+                raise error("DSL0410", f"{place}: {names} is not defined here", call.loc)
+            if call.when.dtype != BOOL:
+                raise error("DSL0413", f"{place}: `when` is no condition", call.loc)
         for param, arg in zip(call.kernel.params, call.args, strict=True):
             if failed := _argument(param, arg, known, scalars):
                 raise error(failed[0], f"{failed[1]}\n  in: {place}", call.loc)

@@ -18,6 +18,7 @@ from dslc.compiler.ir.program import (
     Program,
     Requirement,
     TileProgram,
+    View,
 )
 from dslc.compiler.ir.text.parse_statements import StatementReader
 from dslc.compiler.ir.text.tokens import Cursor
@@ -79,6 +80,7 @@ class _KernelReader(StatementReader):
         packed = self._packed_params()
         requires = self._requirements()
         buffers = self._declarations()
+        views = self._views()
         calls: list[Call] = []
         while cursor.accept("call"):
             token = cursor.name("the name of a kernel")
@@ -86,11 +88,25 @@ class _KernelReader(StatementReader):
                 raise cursor.unknown("kernel", token, known)
             cursor.expect("(")
             args = cursor.until(")", self._argument_of_call)
-            calls.append(Call(known[token.text], args, self.at()))
+            when = self.expr() if cursor.accept("when") else None
+            calls.append(Call(known[token.text], args, self.at(), when))
             cursor.end_line()
         cursor.expect("}")
         cursor.end_line()
-        return Program(name, params, dims, buffers, tuple(calls), fixed, doc, loc, packed, requires)
+        return Program(
+            name, params, dims, buffers, tuple(calls), fixed, doc, loc, packed, requires, views
+        )
+
+    def _views(self) -> tuple[View, ...]:
+        views: list[View] = []
+        while self._header("view"):
+            base = self.memory()
+            self.cursor.expect("+")
+            offset = self.expr()
+            self.cursor.expect("as")
+            views.append(View(self.declaration(), base, offset))
+            self.cursor.end_line()
+        return tuple(views)
 
     def _requirements(self) -> tuple[Requirement, ...]:
         requirements: list[Requirement] = []

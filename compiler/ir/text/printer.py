@@ -18,7 +18,7 @@ statement:
 
     text      = kernel* program?
     kernel    = "kernel" NAME "[" NAME,* "]" "(" param,* ")" "{" header* stmt* "}"
-    program   = "program" NAME "[" NAME,* "]" "(" param,* ")" "{" header* call* "}"
+    program   = "program" NAME "[" NAME,* "]" "(" param,* ")" "{" header* view* call* "}"
     param     = memory | NAME ":" DTYPE
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
@@ -26,7 +26,8 @@ statement:
               | "threads" "(" INT ")" | "cluster" "(" INT ")" | "rasterize" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range "reversed"?),*
-    call      = "call" NAME "(" (memory name | expr),* ")" at?
+    view      = "view" "@" NAME "+" expr "as" memory
+    call      = "call" NAME "(" (memory name | expr),* ")" ("when" expr)? at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
     argument  = STRING | tile | region | memory | expr | NAME "=" value | NAME
     region    = "@" NAME "[" axis,* "]"
@@ -133,9 +134,13 @@ class _KernelPrinter(ExpressionPrinter):
         lines = [self._head("program", program.name, program), *self._facts(program)]
         lines += self._requirements(program)
         lines += [f"  memory {self.declaration(b)}" for b in program.buffers]
+        for view in program.views:
+            of = f"{self.memory(view.base)} + {self.expr(view.offset)}"
+            lines.append(f"  view {of} as {self.declaration(view.memory)}")
         for call in program.calls:
             args = (self.memory(a) if isinstance(a, Memory) else self.expr(a) for a in call.args)
-            lines.append(f"  call {names[call.kernel]}({', '.join(args)}){self.at(call.loc)}")
+            when = "" if call.when is None else f" when {self.expr(call.when)}"
+            lines.append(f"  call {names[call.kernel]}({', '.join(args)}){when}{self.at(call.loc)}")
         return "\n".join([*lines, "}", ""])
 
     def _head(self, word: str, name: str, owner: Kernel | Program) -> str:

@@ -48,7 +48,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import kernels, map_kernels
+from dslc.compiler.ir.rewrite import kernels, map_kernels, with_memories
 from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.layout import reshape
 from dslc.compiler.low_bit_format import (
@@ -90,15 +90,9 @@ class LowBit:
         shared = _agree(program, chosen)
         stored = map_kernels(program, lambda k: store(k, chosen[k], self.threads))
         assert isinstance(stored, Program)
-        params = tuple(as_stored(p, shared) for p in program.params)
-        moved = dict(zip(program.params, params, strict=True))
-        calls = tuple(
-            replace(c, args=tuple(moved.get(a, a) if isinstance(a, Memory) else a for a in c.args))
-            for c in stored.calls
-        )
-        return replace(
-            stored, params=params, calls=calls, packed=packed_params(program.params, shared)
-        )
+        memories = [p for p in program.params if isinstance(p, Memory)]
+        moved = with_memories(stored, {m: as_stored(m, shared) for m in memories})
+        return replace(moved, packed=packed_params(program.params, shared))
 
     def _choices(self, kernel: Kernel) -> dict[Memory, Storage]:
         """The storage of each low-bit parameter that the pass may choose."""
@@ -203,9 +197,11 @@ def _agree(program: Program, chosen: dict[Kernel, dict[Memory, Storage]]) -> dic
     """One storage for each of the program's parameters, written back into the kernels' choices.
 
     A kernel's parameter and a program's one that meet in a call are stored alike: as tiles where all
-    choose the same, as unpacked codes where a buffer of the program takes part, else as rows.
+    choose the same, as unpacked codes where a buffer or a view takes part, else as rows.
     """
     groups = _Groups()
+    for view in program.views:
+        groups.join(view.memory, view.base)
     for call in program.calls:
         for param, arg in zip(call.kernel.params, call.args, strict=True):
             if isinstance(param, Memory) and isinstance(arg, Memory):

@@ -75,7 +75,7 @@ class MaterializeOperands:
         if self.target.rates is None:
             return program
         whole = program if isinstance(program, Program) else _as_program(program)
-        taken = {p.name for p in (*whole.params, *whole.buffers)}
+        taken = {p.name for p in (*whole.params, *whole.buffers, *(v.memory for v in whole.views))}
         buffers, calls = list(whole.buffers), []
         for called in whole.calls:
             call = called
@@ -209,7 +209,7 @@ def _as_program(kernel: Kernel) -> Program:
 def _called(kernel: Kernel, args: Mapping[Param, Memory | Expr], call: Call) -> Call:
     """A call with the arguments of another, by the names of its kernel's parameters."""
     by_name = {p.name: a for p, a in args.items()}
-    return Call(kernel, tuple(by_name[p.name] for p in kernel.params), call.loc)
+    return replace(call, kernel=kernel, args=tuple(by_name[p.name] for p in kernel.params))
 
 
 def _buffer(call: Call, operand: Memory, taken: set[str]) -> Memory:

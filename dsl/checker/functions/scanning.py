@@ -11,9 +11,9 @@ elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
+from dslc.checker.associativity import Combine, State, try_function
 from dslc.checker.calls import Argument, apply, function
 from dslc.checker.context import Context
 from dslc.checker.failure import fail
@@ -25,10 +25,6 @@ from dslc.compiler.dtypes import I32
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-
-State: TypeAlias = tuple[Value, ...]
-"""Tiles of one shape that are scanned or reduced together."""
-Combine: TypeAlias = Callable[[State, State], State]
 
 
 def part(c: Context, x: Value, axis: int, start: int, size: int, step: int = 1) -> Value:
@@ -155,6 +151,8 @@ def _combine(c: Context, f: Argument, like: State, is_list: bool) -> Combine:
             out.append(item)
         return tuple(out)
 
+    name = target.name if isinstance(target, Builtin) else target.function.name
+    try_function(c, call, like, name, f.loc)
     return call
 
 

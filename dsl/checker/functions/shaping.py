@@ -10,28 +10,42 @@ from dslc.checker.context import Context
 from dslc.checker.failure import fail
 from dslc.checker.functions.scalars import axis_in
 from dslc.checker.items import Item, describe, is_scalar, shape_text
-from dslc.compiler.ir import Value
+from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
 
 
 @function
 def transpose(c: Context, x: Argument, axes: Argument | None = None) -> Item:
-    """The last two axes swapped, or axes in the order given."""
+    """The last two axes swapped, or axes in the order given; of a program's tensor a view."""
+    item = x.item() if c.views is not None else None
+    if c.views is not None and isinstance(item, Memory):
+        return c.views.transposed(item, _order(item.rank, describe(item), x, axes), x.loc)
     tile = x.tile()
-    rank = tile.type.rank
+    return c.emit.transpose(tile, _order(tile.type.rank, describe(tile), x, axes))
+
+
+def _order(rank: int, what: str, x: Argument, axes: Argument | None) -> tuple[int, ...]:
+    """Which axis of what is transposed each axis of the result is."""
     if axes is None:
         if rank < 2:
-            fail("DSL0226", f"transpose needs two axes, not {describe(tile)}", x.loc)
-        return c.emit.transpose(tile, (*range(rank - 2), rank - 1, rank - 2))
+            fail("DSL0226", f"transpose needs two axes, not {what}", x.loc)
+        return (*range(rank - 2), rank - 1, rank - 2)
     order = tuple(a % rank if -rank <= a < rank else a for a in axes.integers())
     if sorted(order) != list(range(rank)):
         fail("DSL0226", f"{list(order)} is no order of {rank} axes", axes.loc)
-    return c.emit.transpose(tile, order)
+    return order
 
 
 @function
 def reshape(c: Context, x: Argument, shape: Argument) -> Item:
-    """The same elements in row-major order in another shape; one extent may be -1."""
+    """The same elements in row-major order in another shape; of a program's tensor a view.
+
+    One extent may be -1.
+    """
+    item = x.item() if c.views is not None else None
+    if c.views is not None and isinstance(item, Memory):
+        wanted = shape.item()
+        return c.views.reshaped(item, wanted if isinstance(wanted, tuple) else (wanted,), x.loc)
     tile = x.tile()
     sizes = list(shape.integers())
     total = math.prod(tile.type.shape)

@@ -59,6 +59,30 @@ def test_the_first_call_launches_kernels_and_later_ones_a_graph(driver: FakeDriv
     assert driver.count("allocations") == 2  # the buffer of the stream, and a larger one
 
 
+def test_views_and_conditions(driver: FakeDriver) -> None:
+    """The second half of x, scaled where s is above 2; one call's kernel alone is launched else."""
+    halves = [
+        {"name": "x_1", "of": "x", "offset": "M // 2 * 4"},
+        {"name": "y_1", "of": "y", "offset": "M // 2 * 4"},
+        {"name": "t_1", "of": "t", "offset": "M // 2 * 4"},
+    ]
+    half = {"kernel": 0, "dims": {"N": "M // 2"}}
+    calls = [
+        {**half, "tensors": {"x": "x_1", "y": "t_1"}, "scalars": {"s": "s"}},
+        {**half, "tensors": {"x": "t_1", "y": "y_1"}, "scalars": {"s": "2.0"}, "when": "s > 2"},
+    ]
+    program = CudaKernel(twice(views=halves, calls=calls))
+    x, y = OnDevice(aligned(16)), OnDevice(aligned(16))
+    x.array[:] = np.arange(16)
+    for s in (3.0, 4.0, 1.0, 5.0, 5.0):
+        y.array[:] = -1
+        program.launch({"x": x, "s": s, "y": y})
+        second = x.array[8:] * np.float32(s) * 2 if s > 2 else -1
+        assert (y.array[:8] == -1).all()
+        assert (y.array[8:] == second).all()
+    assert driver.count("edges") == driver.count("graphs") == 1
+
+
 def test_a_call_like_one_before_only_launches(driver: FakeDriver) -> None:
     program = CudaKernel(twice())
     x, y = OnDevice(aligned(8)), OnDevice(aligned(8))

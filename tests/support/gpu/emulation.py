@@ -31,6 +31,7 @@ from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import BoxMap, emulate
 from dslc.runtime.expression import evaluate as evaluated
 from dslc.runtime.scalars import as_dtype
+from numpy.lib.stride_tricks import as_strided
 
 TARGET = find_target("cuda:sm_90a")
 Edit = Callable[[str], str]
@@ -88,7 +89,14 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
             storage_dtype(memory.dtype)
         )
         arrays[memory] = arrays[memory].reshape(shape)
+    for view in program.views:
+        base = arrays[view.base].reshape(-1)[evaluate(view.offset, dims) :]
+        shape = tuple(evaluate(e, dims) for e in view.memory.shape)
+        steps = tuple(evaluate(e, dims) * base.itemsize for e in view.memory.strides or ())
+        arrays[view.memory] = as_strided(base, shape, steps)
     for place, call in enumerate(program.calls):
+        if call.when is not None and not number(call.when, dims):
+            continue
         pairs = list(zip(call.kernel.params, call.args, strict=True))
         passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
         scalars = {p.name: number(a, dims) for p, a in pairs if not isinstance(a, Memory)}

@@ -1,0 +1,1 @@
+"""Programs: calls of kernels over tensors, buffers and their views."""
