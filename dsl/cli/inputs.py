@@ -41,14 +41,19 @@ def parse_pairs(texts: tuple[str, ...], option: str, code: str = "DSL0910") -> d
 
 
 def parse_definitions(texts: tuple[str, ...], option: str = "-D") -> dict[str, Scalar | str]:
-    """`NAME=VALUE` with numbers, True, False or dtypes (`K=4096`, `W=i6`); DSL0910 else."""
+    """`NAME=VALUE` with numbers, True, False, dtypes, None or words without digits; DSL0910 else.
+
+    K=4096, W=i6, bias=None for an optional parameter that is left out, ACTIVATION=silu.
+    """
     definitions: dict[str, Scalar | str] = {}
     for name, text in parse_pairs(texts, option).items():
         value = parse_value(text)
+        if value is None and text.isidentifier() and not any(map(str.isdigit, text)):
+            value = text
         if value is None:
             raise error(
                 "DSL0910",
-                f"{option} {name}={text}: {text!r} is no number, True, False or dtype",
+                f"{option} {name}={text}: {text!r} is no number, True, False, dtype or word",
                 hint=f"write {option} K=4096 or {option} W=i6",
             )
         definitions[name] = value

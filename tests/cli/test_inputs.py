@@ -39,6 +39,13 @@ def test_definitions_keep_the_last_of_a_name() -> None:
     assert parse_definitions(("K=1", "W=i6", "K=2")) == {"K": 2, "W": "i6"}
 
 
+def test_definitions_are_none_and_words_too() -> None:
+    words = {"bias": "None", "ACTIVATION": "relu_squared"}
+    assert parse_definitions(("bias=None", "ACTIVATION=relu_squared")) == words
+    with pytest.raises(DiagnosticError, match="DSL0910"):
+        parse_definitions(("W=i66",))
+
+
 @pytest.mark.parametrize("text", ["M=1.5", "M=True", "M=u4"])
 def test_dims_are_integers(text: str) -> None:
     with pytest.raises(DiagnosticError, match="DSL0910"):

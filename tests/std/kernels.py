@@ -28,7 +28,7 @@ CASES: dict[str, Maker] = {}
 
 
 def case(maker: Maker) -> Maker:
-    """Register a case: `module__kernel`."""
+    """Register a case: `module__kernel`, or `module__kernel__form` for another form of its call."""
     CASES[maker.__name__.replace("__", ".")] = maker
     return maker
 
@@ -96,6 +96,13 @@ def rows__rmsnorm_quantized(rng: np.random.Generator) -> Trial:
     y = rms(wide(x)) * g
     scale = np.abs(y).max(1, keepdims=True) / 127
     return Trial({"x": x, "g": g}, {"q": np.round(y / scale), "s": scale}, F32)
+
+
+@case
+def rows__quantize_rows(rng: np.random.Generator) -> Trial:
+    x = normal(rng, 5, 72)
+    scale = np.abs(wide(x)).max(1, keepdims=True) / 127
+    return Trial({"x": x}, {"q": np.round(x / scale), "s": scale}, F32)
 
 
 @case
@@ -220,48 +227,30 @@ def rotary__rope_to_cache(rng: np.random.Generator) -> Trial:
 
 
 @case
-def attention__attention(rng: np.random.Generator) -> Trial:
-    q, k, v = half(rng, 2, 5, 4, 16), half(rng, 2, 9, 2, 16), half(rng, 2, 9, 2, 16)
-    past = np.array([4, 2], np.int32)
-    scores = np.einsum("bshd,blhd->bhsl", wide(q), np.repeat(wide(k), 2, 2)) * 0.25
-    seen = np.arange(9) <= np.arange(5)[:, None] + past[:, None, None, None]
-    p = softmax_of(np.where(seen, scores, -np.inf))
-    o = np.einsum("bhsl,blhd->bshd", p, np.repeat(wide(v), 2, 2))
-    return Trial({"q": q, "k": k, "v": v, "past": past, "scale": 0.25}, {"o": o})
+def rotary__rope__back(rng: np.random.Generator) -> Trial:
+    x, angles = normal(rng, 5, 48), normal(rng, 5, 16)
+    back = angles * np.where(np.arange(16) < 8, 1, -1).astype(np.float32)
+    return Trial({"x": x, "cos_sin": angles}, {"x": rotated(x, back, 1)}, {**F32, "BACK": 1})
 
 
 @case
-def attention__paged_decode(rng: np.random.Generator) -> Trial:
-    q, k, v = half(rng, 2, 8, 16), half(rng, 5, 16, 2, 16), half(rng, 5, 16, 2, 16)
-    pages, lengths = np.array([[3, 0, 0], [4, 1, 2]], np.int32), np.array([7, 40], np.int32)
-    o = np.zeros(q.shape)
-    for b in range(2):
-        for h in range(8):
-            keys = wide(k)[pages[b], :, h // 4].reshape(-1, 16)[: lengths[b]]
-            values = wide(v)[pages[b], :, h // 4].reshape(-1, 16)[: lengths[b]]
-            o[b, h] = softmax_of(keys @ wide(q)[b, h] * 0.25) @ values
-    args = {"q": q, "k": k, "v": v, "pages": pages, "lengths": lengths, "scale": 0.25}
-    return Trial(args, {"o": o}, {"GROUP": 4})
-
-
-@case
-def linear__linear(rng: np.random.Generator) -> Trial:
-    x, w = half(rng, 5, 72), half(rng, 40, 72)
-    return Trial({"x": x, "w": w}, {"y": wide(x) @ wide(w).T})
-
-
-@case
-def linear__linear_bias(rng: np.random.Generator) -> Trial:
-    x, w, b = half(rng, 5, 72), half(rng, 40, 72), half(rng, 40)
-    return Trial({"x": x, "w": w, "b": b}, {"y": wide(x) @ wide(w).T + b})
-
-
-@case
-def linear__gemm_quantized(rng: np.random.Generator) -> Trial:
-    a, w = half(rng, 5, 128), rng.integers(0, 16, (128, 48)).astype(np.uint8)
-    s = (rng.uniform(0.5, 1, (2, 48)) / 16).astype(np.float16)
-    wanted = wide(a) @ (wide(w) * np.repeat(wide(s), 64, 0))
-    return Trial({"a": a, "w": w, "s": s}, {"c": wanted}, {"G": 64}, {"BK": 64})
+def rotary__rope_to_cache__bytes(rng: np.random.Generator) -> Trial:
+    k, v, angles = normal(rng, 4, 32), normal(rng, 4, 32), normal(rng, 9, 16)
+    positions, slots = np.array([3, 8, 0, 5], np.int32), np.array([6, 2, -1, 0], np.int32)
+    args = {"k": k, "v": v, "cos_sin": angles, "positions": positions, "slots": slots}
+    wanted = {n: np.zeros((7, 32)) for n in ("keys", "values")}
+    wanted |= {n: np.ones((7, 2)) for n in ("ks", "vs")}
+    for name, scales, x in (
+        ("keys", "ks", rotated(k, angles[positions], 1)),
+        ("values", "vs", wide(v)),
+    ):
+        for row, slot in ((0, 6), (1, 2), (3, 0)):
+            heads = x[row].reshape(2, 16)
+            wanted[scales][slot] = np.abs(heads).max(1) / 127
+            wanted[name][slot] = np.round(heads / wanted[scales][slot, :, None]).reshape(-1)
+    caches = {n: np.zeros((7, 32), np.int8) for n in ("keys", "values")}
+    caches |= {n: np.ones((7, 2), np.float32) for n in ("ks", "vs")}
+    return Trial({**args, **caches}, wanted, {**F32, "KV": "i8"})
 
 
 @case

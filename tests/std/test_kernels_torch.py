@@ -98,13 +98,134 @@ def test_attention() -> None:
     close(o, wanted.transpose(1, 2))
 
 
-def test_linear_layers() -> None:
-    lib = kernels("linear", "linear", "linear_bias")
-    x, w, b, y = normal(5, 70), normal(33, 70), normal(33), torch.empty(5, 33)
-    lib.linear(x, w, y)
+def test_linear_layers_and_their_gradients() -> None:
+    lib = kernels("linear", "linear", "linear_backward_input", "linear_backward_weight")
+    x, w, b = normal(5, 70, grad=True), normal(33, 70, grad=True), normal(33, grad=True)
+    wanted = torch.nn.functional.linear(x, w, b)
+    dy, y = normal(5, 33), torch.empty(5, 33)
+    wanted.backward(dy)
+    rows, weight = x.detach(), w.detach()
+    lib.linear(rows, weight, y, b.detach())
+    close(y, wanted)
+    lib.linear(rows, weight, y)
     close(y, torch.nn.functional.linear(x, w))
-    lib.linear_bias(x, w, b, y)
-    close(y, torch.nn.functional.linear(x, w, b))
+    dx, dw, db = torch.empty(5, 70), torch.empty(33, 70), torch.empty(33)
+    lib.linear_backward_input(dy, weight, dx)
+    lib.linear_backward_weight(dy, rows, dw, db)
+    for own, of in ((dx, x), (dw, w), (db, b)):
+        close(own, of.grad)
+
+
+def test_a_gated_layer_with_an_adapter() -> None:
+    lib = kernels("linear", "linear", ACTIVATION="silu")
+    x, w, up, a, b = (
+        normal(5, 70),
+        normal(33, 70),
+        normal(33, 71)[:, :70],
+        normal(8, 70),
+        normal(33, 8),
+    )
+    y = torch.empty(5, 33)
+    lib.linear(x, w, y, up=up.contiguous(), lora_a=a, lora_b=b, lora_scale=0.5)
+    gate = torch.nn.functional.linear(x, w + 0.5 * b @ a)
+    close(y, torch.nn.functional.silu(gate) * torch.nn.functional.linear(x, up))
+
+
+def test_gates_and_their_gradients() -> None:
+    lib = kernels("gated", "gated", "gated_backward")
+    gate, up, dy = normal(5, 70, grad=True), normal(5, 71, grad=True), normal(5, 70) * 0.9
+    wanted = torch.nn.functional.silu(gate) * up[:, :70]
+    wanted.backward(dy)
+    args = gate.detach(), up.detach()[:, :70].contiguous()
+    y, dgate, dup = torch.empty(5, 70), torch.empty(5, 70), torch.empty(5, 70)
+    lib.gated(*args, y)
+    lib.gated_backward(dy, *args, dgate, dup)
+    close(y, wanted)
+    close(dgate, gate.grad)
+    close(dup, up.grad[:, :70])
+
+
+def attention_of(q: Any, k: Any, v: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """One sequence in torch: the last query stands at the last key."""
+    heads = q.shape[1] // k.shape[1]
+    x = torch.einsum("shd,lhd->hsl", q, k.repeat_interleave(heads, 1)) * 0.25
+    gap = torch.arange(len(q))[:, None] + len(k) - len(q) - torch.arange(len(k))
+    hidden = gap < 0
+    if cap := options.get("cap"):
+        x = cap * torch.tanh(x / cap)
+    if "slopes" in options:
+        x = x - options["slopes"][:, None, None] * gap.abs()
+    if window := options.get("window"):
+        hidden = hidden | (gap >= window)
+    x = x.masked_fill(hidden, -torch.inf)
+    if "sinks" in options:
+        x = torch.cat([x, options["sinks"][:, None, None].expand(-1, len(q), 1)], -1)
+    p = torch.softmax(x, -1)[..., : len(k)]
+    o = torch.einsum("hsl,lhd->shd", p, v.repeat_interleave(heads, 1))
+    return o, torch.logsumexp(x, -1).T
+
+
+@pytest.mark.parametrize(
+    "names", ["", "window", "cap", "slopes", "sinks", "window cap slopes sinks"]
+)
+def test_attention_of_packed_sequences_and_its_gradients(names: str) -> None:
+    forward = kernels("attention", "attention_varlen").attention_varlen
+    backward = kernels("attention_backward", "attention_backward").attention_backward
+    q, k, v = (
+        normal(21, 4, 16, grad=True),
+        normal(62, 2, 16, grad=True),
+        normal(62, 2, 24, grad=True),
+    )
+    sinks = normal(4, grad=True)
+    every = {"window": 20, "cap": 3.0, "slopes": normal(4).abs() / 4, "sinks": sinks}
+    options = {name: every[name] for name in names.split()}
+    starts, key_starts = [0, 3, 3, 21], [0, 40, 44, 62]
+    parts = [
+        attention_of(q[a:b], k[c:d], v[c:d], options)
+        for a, b, c, d in zip(starts, starts[1:], key_starts, key_starts[1:], strict=False)
+    ]
+    wanted, sums = torch.cat([o for o, _ in parts]), torch.cat([lse for _, lse in parts])
+    grad = normal(21, 4, 24)
+    wanted.backward(grad)
+    plain = {n: x.detach() if isinstance(x, torch.Tensor) else x for n, x in options.items()}
+    ends = torch.tensor(starts, dtype=torch.int32), torch.tensor(key_starts, dtype=torch.int32)
+    rows = q.detach(), k.detach(), v.detach()
+    o, lse = torch.empty(21, 4, 24), torch.empty(21, 4)
+    forward(*rows, *ends, 18, 0.25, o, lse, **plain)
+    close(o, wanted)
+    close(lse, sums)
+    dq, dk, dv = (torch.empty_like(x) for x in rows)
+    if "sinks" in plain:
+        plain["dsinks"] = torch.zeros(4)
+    backward(*rows, o, grad, lse, *ends, 40, 0.25, dq, dk, dv, **plain)
+    for own, of in ((dq, q), (dk, k), (dv, v)):
+        close(own, of.grad)
+    if "sinks" in plain:
+        close(plain["dsinks"], sinks.grad)
+
+
+def test_embeddings_and_recurrences_have_torch_s_gradients() -> None:
+    table, ids, dy = normal(9, 70, grad=True), torch.tensor([3, 0, 8, 3, 1]), normal(5, 70)
+    torch.nn.functional.embedding(ids, table).backward(dy)
+    dtable = torch.zeros(9, 70)
+    kernels("embeddings", "embedding_backward").embedding_backward(ids.int(), dy, dtable)
+    close(dtable, table.grad)
+    lib = kernels("recurrences", "gated_sum", "gated_sum_backward")
+    gate, u = normal(2, 21, 40, grad=True), normal(2, 21, 41, grad=True)
+    g, rows, now = torch.sigmoid(gate), [], torch.zeros(2, 40)
+    g.retain_grad()
+    for s in range(21):
+        now = g[:, s] * now + u[:, s, :40]
+        rows.append(now)
+    wanted, dh = torch.stack(rows, 1), normal(2, 21, 40)
+    wanted.backward(dh)
+    gates, h = g.detach(), torch.empty(2, 21, 40)
+    lib.gated_sum(gates, u.detach()[..., :40].contiguous(), h)
+    close(h, wanted)
+    dg, du = torch.empty(2, 21, 40), torch.empty(2, 21, 40)
+    lib.gated_sum_backward(gates, h, dh, dg, du)
+    close(dg, g.grad)
+    close(du, u.grad[..., :40])
 
 
 @pytest.mark.parametrize(("stride", "pad"), [(1, 0), (2, 1)])

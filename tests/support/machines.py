@@ -53,6 +53,9 @@ def launch(
     target: str, kernel: Any, args: Mapping[str, Any], config: Mapping[str, int] | None = None
 ) -> None:
     """Run a kernel that was compiled for the target once; CUDA on a GPU where DSLC_TEST_GPU is set."""
+    parameters = kernel.origin.signature.parameters
+    if absent := [p.name for p in parameters if p.optional and p.name not in args]:
+        kernel = kernel.without(*absent)
     if target == "cpu":
         kernel(**packed(kernel, args, config or {}), **(config or {}))
         return

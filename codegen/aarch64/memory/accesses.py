@@ -118,8 +118,10 @@ def frame_element(
 ) -> None:
     """Load or store (`ldr`, `str`) one lane of what stands in the frame."""
     at = frame + lane * form.bits // 8
-    text = f"{op} {{0:{_SUFFIX[form.bits]}}}, [sp, #{at}]"
-    e.s.put(Inst(text, (reg,), int(effect is Effect.LOAD), effect=effect, alias=("frame", frame)))
+    near = at < 4096 * form.bits // 8  # the reach of an offset within the instruction
+    operands, where = ((reg,), f"#{at}") if near else ((reg, e.s.number(at)), "{1}")
+    text = f"{op} {{0:{_SUFFIX[form.bits]}}}, [sp, {where}]"
+    e.s.put(Inst(text, operands, int(effect is Effect.LOAD), effect=effect, alias=("frame", frame)))
 
 
 def _other(e: Emission, i: ins.Load, count: int) -> Lanes:

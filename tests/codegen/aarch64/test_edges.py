@@ -8,6 +8,7 @@ from typing import Any
 import dslc
 import numpy as np
 import pytest
+from dslc.codegen.aarch64.machine_code.stream import Stream
 
 from support.aarch64 import needs_emulator
 
@@ -77,3 +78,23 @@ kernel k(x: bool[1, 1], y: out f32[1, 1]):
     y = np.zeros((1, 1), np.float32)
     dslc.compile(path, target="aarch64:i8mm", cache=False).k(np.zeros((1, 1), bool), y)
     assert y[0, 0] == 1
+
+
+def test_lanes_in_a_large_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte is out of an instruction's reach 4096 bytes into the frame."""
+    needs_emulator()
+    begin = Stream.__init__
+
+    def large(stream: Stream) -> None:
+        begin(stream)
+        stream.frame_bytes = 8192
+
+    monkeypatch.setattr(Stream, "__init__", large)
+    source = """
+kernel k(x: i8[N], y: out i8[N]):
+    for n in parallel(range(0, N, 32)):
+        y[n : n + 32] = x[n : n + 32] + 1
+"""
+    x, y = np.arange(37, dtype=np.int8), np.zeros(37, np.int8)
+    dslc.compile(source, target="aarch64:i8mm", cache=False).k(x, y)
+    np.testing.assert_array_equal(y, x + 1)
