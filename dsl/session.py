@@ -17,12 +17,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.targets import find_target
 from dslc.environment import default_target
-from dslc.machines.registry import resolve_target
+from dslc.machines.registry import find_machine, resolve_target
 from dslc.runtime.elements import Array, element_name
 from dslc.runtime.expression import evaluate
-from dslc.runtime.memory import Buffer, memory_of
+from dslc.runtime.memory import Buffer
 
 if TYPE_CHECKING:
     from dslc.calls.signature import Parameter
@@ -77,8 +76,9 @@ class Session:
     """The dispatches and weights of one machine, by key. `target` as in `dslc.compile`."""
 
     def __init__(self, target: str | None = None) -> None:
-        self.target = find_target(resolve_target(target or default_target())).name
-        self.memory: Memory = memory_of(self.target)
+        machine = find_machine(target or default_target())
+        self.target = machine.target.name
+        self.memory: Memory = machine.memory()
         self._weights: dict[Hashable, dict[str, Buffer]] = {}
         self._dispatches: dict[Hashable, Dispatch] = {}
         self._loaded: dict[tuple[object, ...], Specialization] = {}

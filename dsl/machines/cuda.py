@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
     from dslc.runtime.cuda.emulated import EmulatedCudaKernel
+    from dslc.runtime.memory import Memory
     from dslc.tuner.gpu import CudaBench
     from dslc.tuner.inputs import Inputs
 
@@ -173,6 +174,13 @@ class CudaMachine(Machine):
     def torch_device(self) -> str:
         """GPUs; the emulator runs on tensors of the host."""
         return "CPU" if is_emulated(VARIABLE) else "CUDA"
+
+    def memory(self) -> Memory:
+        """The GPU's; the emulator reads the host's."""
+        from dslc.runtime.memory import memory_of
+        from dslc.runtime.memory.host import HostMemory
+
+        return HostMemory() if is_emulated(VARIABLE) else memory_of(self.target.name)
 
     def inspection(
         self,

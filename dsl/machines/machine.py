@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dslc.codegen.line_marks import Place
     from dslc.compilation.specialization import Specialization
     from dslc.compiler.passes.pass_manager import Pass
+    from dslc.runtime.memory import Memory
     from dslc.tuner.bench import Bench
     from dslc.tuner.inputs import Inputs
 
@@ -250,6 +251,12 @@ class Machine(ABC):
     def torch_device(self) -> str:
         """What torch calls the devices that the kernels run on."""
         return "CPU"
+
+    def memory(self) -> Memory:
+        """The memory in which a session keeps its buffers."""
+        from dslc.runtime.memory import memory_of
+
+        return memory_of(self.target.name)
 
     # What is known of a kernel
 

@@ -101,7 +101,6 @@ class CalibratedParts:
         executor.hold_parts(parts.layer(number))
         length = self.sequences.shape[1]
         plan = Plan(self.config, executor.products, _RUN, length, _RUN)
-        executor.hold("start", np.zeros(1, np.int32))
         executor.hold_layer(plan, number)
         tensors = executor.tensors
         bound: dict[int, list[tuple[Step, Call]]] = {}
@@ -114,7 +113,7 @@ class CalibratedParts:
                     steps = list(plan.layer(number, rows))
                     executor.make_room(plan)
                     bound[rows] = [(step, executor.bound(step)) for step in steps]
-                tensors["start"].write(np.array([at], np.int32))
+                tensors["start:1"].write(np.array([at], np.int32))
                 tensors[f"x:{rows}"].write(state[at : at + rows])
                 for step, call in bound[rows]:
                     if moments is not None and step.product is not None:

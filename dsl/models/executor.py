@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 
+from dslc.calls.settings import options
 from dslc.models.kernel_sources import CompiledKernels, Kernels
 from dslc.models.linear import Product
 from dslc.models.parts import Part
@@ -24,14 +28,22 @@ class Executor:
 
     def __init__(self, session: Session, dtype: str, kernels: Kernels | None = None) -> None:
         self.session, self.dtype = session, dtype
-        self.tensors: dict[str, Buffer] = {}
+        self.weights: dict[str, Buffer] = {}
+        self.tensors = ChainMap[str, Buffer]({}, self.weights)
         self.products: dict[str, Product] = {}
         self._compiled = None if kernels else CompiledKernels(session.target)
         self._kernels = kernels or self._compiled
 
+    def beside(self) -> Executor:
+        """Another with the same weights, and activations and caches of its own."""
+        other = Executor(self.session, self.dtype, self._kernels)
+        other.weights, other.products = self.weights, self.products
+        other.tensors = ChainMap({}, self.weights)
+        return other
+
     def hold(self, name: str, array: Array) -> None:
         """An array that no step writes."""
-        self.tensors[name] = self.session.memory.hold(array, element_name(array))
+        self.weights[name] = self.session.memory.hold(array, element_name(array))
 
     def hold_parts(self, parts: Iterable[Part]) -> None:
         """The arrays of parts, and what is said of their products."""
@@ -50,11 +62,12 @@ class Executor:
         if f"angles/{rotation.key}" not in self.tensors:
             self.hold(f"angles/{rotation.key}", rotation.table(plan.length))
         for name in ("keys", "values"):
-            made = self.session.memory.empty(plan.cache, self.dtype)
-            self.tensors[f"{number}.{name}"] = made
+            if f"{number}.{name}" not in self.tensors:
+                made = self.session.memory.empty(plan.cache, self.dtype)
+                self.tensors[f"{number}.{name}"] = made
 
     def make_room(self, plan: Plan) -> None:
-        """Buffers for the activations of the steps that were listed so far."""
+        """Buffers for what the steps that were listed so far read and write."""
         for name, (shape, dtype) in plan.shapes.items():
             if name not in self.tensors:
                 self.tensors[name] = self.session.memory.empty(shape, dtype)
@@ -65,3 +78,16 @@ class Executor:
         made = self._kernels.specialized(step)
         arguments = tuple(self.tensors[step.tensors[p.name]].argument for p in made.parameters)
         return lambda: made(*arguments)
+
+    def recorded(self, plan: Plan, steps: Iterable[Step]) -> Call:
+        """Steps of a plan with all that they need: made once, so that Python does little."""
+        listed = list(steps)
+        self.make_room(plan)
+        calls = [self.bound(step) for step in listed]
+        return self.session.memory.recorded(functools.partial(_run, calls))
+
+
+def _run(calls: Sequence[Call], stream: object) -> None:
+    with nullcontext() if stream is None else options(stream=stream):
+        for call in calls:
+            call()

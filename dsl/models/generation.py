@@ -14,12 +14,15 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import find_target
 from dslc.environment import default_target
 from dslc.machines.registry import resolve_target
+from dslc.models.batch import Batch
 from dslc.models.calibration import parts_of
 from dslc.models.changes import Changes
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
 from dslc.models.imported import ImportedParts, is_import
 from dslc.models.names import Weights
+from dslc.models.plan import SIZES
+from dslc.models.running import Times
 from dslc.models.sampling import Sampling, choose
 from dslc.runtime.elements import Array
 from dslc.runtime.memory import Buffer
@@ -27,27 +30,28 @@ from dslc.session import Session
 
 
 @dataclass(slots=True)
-class Times:
-    """Seconds by stage, and the tokens of each."""
-
-    load: float = 0.0
-    prefill: float = 0.0
-    decode: float = 0.0
-    prompt_tokens: int = 0
-    new_tokens: int = 0
-
-
-@dataclass(slots=True)
 class Model:
-    """A decoder with its tokens so far."""
+    """A decoder with its tokens so far; its kernels are there for batches of up to `most` sequences."""
 
     config: ModelConfig
     decoder: Decoder
     times: Times = field(default_factory=Times)
+    most: int = SIZES[-1]
 
     def logits(self, ids: Sequence[int], position: int = 0) -> Array:
         """The logits after these tokens, f32 [vocabulary]."""
         return _row(self.decoder(ids, position))
+
+    def batch(self, sequences: int = 16, tokens: int = 0) -> Batch:
+        """Room for so many sequences at once, over the same weights.
+
+        Caches hold so many `tokens` of all together, with their prompts (0: of all, however long they
+        become). DSL0788 for more than 256 sequences, DSL0778 for more than an import has kernels for.
+        """
+        if self.most < sequences <= SIZES[-1]:
+            text = f"the model was imported for {self.most} sequences at once, not {sequences}"
+            raise error("DSL0778", text, hint=f"import it with --batch {sequences}")
+        return Batch(self.decoder, sequences, tokens, self.times)
 
     def generate(
         self, ids: Sequence[int], count: int, sampling: Sampling | None = None
@@ -56,7 +60,7 @@ class Model:
 
         DSL0788 for a prompt that is empty, is past the cache, or has tokens that the model has not.
         """
-        self._check(ids, count)
+        self.decoder.check(ids, count)
         sampling = sampling or Sampling()
         rng = np.random.default_rng(sampling.seed)
         begin = time.perf_counter()
@@ -66,8 +70,7 @@ class Model:
             token = self.decoder.choose(len(ids), sampling)
         else:
             token = choose(_row(logits), sampling, rng)
-        self.times.prefill += time.perf_counter() - begin
-        self.times.prompt_tokens += len(ids)
+        self.times.add_prompt(len(ids), time.perf_counter() - begin)
         for position in range(len(ids), len(ids) + count):
             self.times.new_tokens += 1
             yield token
@@ -79,16 +82,6 @@ class Model:
             else:
                 token = choose(self.logits([token], position), sampling, rng)
             self.times.decode += time.perf_counter() - begin
-
-    def _check(self, ids: Sequence[int], count: int) -> None:
-        if not ids:
-            raise error("DSL0788", "a prompt has at least one token")
-        if len(ids) + count > self.decoder.length:
-            text = f"{len(ids)} tokens and {count} new ones"
-            raise error("DSL0788", f"{text} are more than the cache's {self.decoder.length}")
-        wrong = next((t for t in ids if not 0 <= t < self.config.vocabulary), None)
-        if wrong is not None:
-            raise error("DSL0788", f"the model has no token {wrong}")
 
 
 def _row(logits: Buffer) -> Array:
@@ -115,10 +108,11 @@ def open_model(
     import has its own: DSL0778 for others.
     """
     begin = time.perf_counter()
+    most = SIZES[-1]
     if is_import(Path(path)):
         if calibration is not None or compress:
             raise error("DSL0778", f"{path} is an import, whose weights stay as they are")
-        decoder = _imported(Path(path), target, (dtype, length, quantize), progress)
+        decoder, most = _imported(Path(path), target, (dtype, length, quantize), progress)
     else:
         session = Session(target) if target else Session()
         checkpoint = open_checkpoint(Path(path))
@@ -127,12 +121,13 @@ def open_model(
         changes = Changes.of(quantize, compress, calibration)
         parts = parts_of(Weights(checkpoint, config), dtype or "f32", changes)
         decoder = Decoder(parts, session, dtype or "f32", limit, progress)
-    return Model(decoder.config, decoder, Times(load=time.perf_counter() - begin))
+    return Model(decoder.config, decoder, Times(load=time.perf_counter() - begin), most)
 
 
 def _imported(
     path: Path, target: str | None, wanted: tuple[str, int, str], progress: Progress | None
-) -> Decoder:
+) -> tuple[Decoder, int]:
+    """The decoder, and how many sequences a batch of it has at most: 0 where there are none."""
     machine = find_target(resolve_target(target or default_target())).name
     parts = ImportedParts.open(path, machine)
     manifest = parts.manifest
@@ -141,6 +136,6 @@ def _imported(
         if value and value != fixed:
             text = f"{path} was imported with {name} {fixed or 'none'}, not {value}"
             raise error("DSL0778", text, hint="leave it out, or import the model with it")
-    return Decoder(
-        parts, Session(machine), manifest.dtype, manifest.length, progress, parts.kernels
-    )
+    session = Session(machine)
+    decoder = Decoder(parts, session, manifest.dtype, manifest.length, progress, parts.kernels)
+    return decoder, manifest.sequences if manifest.sequences > 1 else 0

@@ -28,7 +28,7 @@ FORMAT = 1
 class Manifest(msgspec.Struct, frozen=True):
     """import.json: `settings` is the hash of all that it depends on, `files` have their bytes.
 
-    `plan` is the hash of what says which kernels a model has.
+    `plan` is the hash of what says which kernels a model has; batches have up to so many `sequences`.
     """
 
     format: int
@@ -40,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True):
     quantize: str
     table: str
     files: dict[str, int]
+    sequences: int = 1
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:

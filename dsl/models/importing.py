@@ -16,7 +16,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from dslc.models.kernel_sources import CompiledKernels, plan_fingerprint
 from dslc.models.linear import Product
 from dslc.models.names import Weights
 from dslc.models.parts import Part
-from dslc.models.plan import PIECES, Plan
+from dslc.models.plan import SIZES, Plan
 from dslc.models.specification import write_specification, write_text
 from dslc.packaging import build_package
 from dslc.runtime.elements import Array, element_name
@@ -61,13 +61,17 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is made of a checkpoint; `length` 0 is up to 4096 positions."""
+    """What is made of a checkpoint; `length` 0 is up to 4096 positions.
+
+    With more than one of `sequences` the kernels are there for batches of so many, too.
+    """
 
     targets: tuple[str, ...]
     dtype: str = "f32"
     length: int = 0
     quantize: str = ""
     compress: float = 0.0
+    sequences: int = 1
 
 
 def import_model(
@@ -86,19 +90,21 @@ def import_model(
     `report` is called with what is being done, the pieces of it that are done, and all of them.
 
     DSL0778 where the folder holds something else or cannot be written; DSL0780 to DSL0787, DSL0790 for
-    checkpoints that cannot be read, are not built, or cannot be rounded.
+    checkpoints that cannot be read, are not built, or cannot be rounded, DSL0788 for sequences that are
+    too many.
     """
     source, folder = Path(source), Path(folder)
     checkpoint = open_checkpoint(source)
     config = read_config(checkpoint.config)
     targets = tuple(find_target(resolve_target(t)).name for t in settings.targets)
-    settings = Settings(
-        tuple(dict.fromkeys(targets)),
-        settings.dtype,
-        settings.length or min(config.positions, 4096),
-        settings.quantize,
-        settings.compress,
+    settings = replace(
+        settings,
+        targets=tuple(dict.fromkeys(targets)),
+        length=settings.length or min(config.positions, 4096),
     )
+    if not 1 <= settings.sequences <= SIZES[-1]:
+        text = f"a batch has 1 to {SIZES[-1]} sequences, not {settings.sequences}"
+        raise error("DSL0788", text)
     changes = Changes.of(settings.quantize, settings.compress, calibration)
     parts = parts_of(Weights(checkpoint, config), settings.dtype, changes)
     own = _fingerprint(source, settings, calibration)
@@ -117,7 +123,7 @@ def import_model(
             if report is not None:
                 report("weights", done + 1, len(pieces))
         plan = Plan(config, writer.products, settings.dtype, settings.length, writer.table)
-        write_specification(folder, plan, writer.kernels, PIECES)
+        write_specification(folder, plan, writer.kernels, settings.sequences)
         build_package(
             folder / "kernels.toml",
             folder / "kernels",
@@ -136,6 +142,7 @@ def import_model(
             settings.quantize,
             writer.table,
             writer.sizes,
+            settings.sequences,
         )
         write_text(folder / MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1))
     return manifest

@@ -2,10 +2,11 @@
 
     plan = Plan(config, products, "bf16", length=4096)
     for step in plan.rows(16): ...      # 16 tokens through all layers
-    for step in plan.logits(16): ...    # the last one's logits
+    for step in plan.logits("x:16", 16): ...    # of each of them
 
 Weights are called `PART/PARAMETER` (`3.qkv/w`), caches `3.keys` and `3.values`, activations by what
-they are and their rows (`x:16`); `shapes` has those of activations.
+they are and their rows (`x:16`), what is said of sequences by their number (`start:1`); `shapes` has
+those of what steps read and write.
 """
 
 from __future__ import annotations
@@ -19,10 +20,17 @@ from dslc.models.linear import Product
 PIECES = (256, 64, 16, 1)
 """The rows of a call: a prompt goes in the largest that fit, so that few kernels are compiled."""
 
+SIZES = (1, 4, 16, 64, 256)
+"""The sequences of a step: as many as pieces have rows, whose products serve both, and one between."""
+
+PAGE = 64
+"""Positions of a page, a block of keys that attention reads at once."""
+
 _RUN = 2048  # logits that are compared by themselves
 _UNIT_ROWS = 8  # the fewest of a product on a matrix unit
 
 Constants = Mapping[str, "str | int | float"]
+Shape = tuple[tuple[int, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,9 @@ class Step:
 class Plan:
     """The steps of a model whose parts have these products; `table` is the dtype of its embedding.
 
-    With `parts` the keys that one token sees are divided among so many turns, for each key head.
+    With `parts` the keys that one token sees are divided among so many turns, for each key head. With
+    `pages` caches are so many pages, of which a block table says whose they are; else they are those
+    of one sequence.
     """
 
     config: ModelConfig
@@ -52,67 +62,94 @@ class Plan:
     length: int
     table: str
     parts: int = 1
-    shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    pages: int = 0
+    shapes: dict[str, Shape] = field(default_factory=dict)
 
     @property
     def cache(self) -> tuple[int, int]:
         """The shape of a layer's keys, and of its values."""
-        return self.length, self.config.key_heads * self.config.head_size
+        rows = self.pages * PAGE or self.length
+        return rows, self.config.key_heads * self.config.head_size
 
-    def rows(self, rows: int) -> Iterator[Step]:
-        """So many tokens, `ids:ROWS`, through all layers: from `start` on, into `x:ROWS`."""
+    @property
+    def table_width(self) -> int:
+        """The pages that a sequence has at most."""
+        return -(-self.length // PAGE)
+
+    def rows(self, rows: int, sequences: int = 1) -> Iterator[Step]:
+        """So many tokens, `ids:ROWS`, through all layers, into `x:ROWS`.
+
+        They are as many of each of the `sequences`, from the positions `start:SEQUENCES` on.
+        """
         c = self.config
         x = self._activation("x", rows, c.hidden)
-        self.shapes[f"ids:{rows}"] = (rows,), "i32"
-        tensors = {"ids": f"ids:{rows}", "table": "embedding/table", "y": x}
+        ids = self._tensor(f"ids:{rows}", (rows,), "i32")
+        tensors = {"ids": ids, "table": "embedding/table", "y": x}
         constants: Constants = {"FACTOR": c.embedding_factor, "E": self.table}
         yield self._step("embed", tensors, constants, M=rows, V=c.vocabulary, H=c.hidden)
         for number in range(c.layers):
-            yield from self.layer(number, rows)
+            yield from self.layer(number, rows, sequences)
 
-    def layer(self, number: int, rows: int) -> Iterator[Step]:
-        """A layer over `x:ROWS`, the rows of which stand from `start` on."""
+    def layer(self, number: int, rows: int, sequences: int = 1) -> Iterator[Step]:
+        """A layer over `x:ROWS`."""
         x = self._activation("x", rows, self.config.hidden)
-        yield from self._attention(number, rows, x)
+        yield from self._attention(number, rows, sequences, x)
         yield from self._feed_forward(number, rows, x)
 
-    def logits(self, rows: int) -> Iterator[Step]:
-        """Of the last of so many tokens: from `last:ROWS`, a row of `x:ROWS`, into `logits:1`."""
+    def logits(self, x: str, rows: int = 1) -> Iterator[Step]:
+        """Of so many rows that have gone through all layers, into `logits:ROWS`."""
         c = self.config
-        normed = self._activation("normed", 1, c.hidden)
-        yield self._norm("norm", 1, f"last:{rows}", normed)
-        logits = self._activation("logits", 1, c.vocabulary)
-        yield from self._product("head", 1, normed, logits)
+        normed = self._activation("normed", rows, c.hidden)
+        yield self._norm("norm", rows, x, normed)
+        logits = self._activation("logits", rows, c.vocabulary)
+        yield from self._product("head", rows, normed, logits)
         if c.logit_cap:
             cap = {"CAP": c.logit_cap}
-            yield self._step("soft_cap", {"x": logits}, cap, M=1, N=c.vocabulary)
+            yield self._step("soft_cap", {"x": logits}, cap, M=rows, N=c.vocabulary)
 
-    def choice(self, way: str = "likeliest") -> Iterator[Step]:
-        """A token as the next one, `ids:1`, at the next place: a `way` of dslc.models.Sampling.
+    def step(self, sequences: int = 1) -> Iterator[Step]:
+        """A row of each sequence, `ids:SEQUENCES`, to its logits."""
+        yield from self.rows(sequences, sequences)
+        yield from self.logits(f"x:{sequences}", sequences)
 
-        Draws take `sampling` and `seed`; where none are `kept`, `least` is below all logits.
+    def token(self, sequences: int, way: str) -> Iterator[Step]:
+        """A step, and the tokens after it."""
+        yield from self.step(sequences)
+        yield from self.choice(way, sequences)
+
+    def choice(self, way: str = "likeliest", rows: int = 1) -> Iterator[Step]:
+        """The next token of each of so many sequences, `ids:ROWS`, at the next place.
+
+        `way` is that of dslc.models.Sampling. Draws take `sampling:ROWS` and `seed:ROWS`; where none
+        are `kept`, `least:ROWS` is below all logits.
         """
         v = self.config.vocabulary
         runs = -(-v // _RUN)
-        self.shapes["ids:1"] = (1,), "i32"
-        self.shapes["values:1"] = (1, runs), "f32"
-        self.shapes["at:1"] = (1, runs), "i32"
-        found = {"values": "values:1", "at": "at:1"}
-        tensors = {"logits": self._activation("logits", 1, v), **found}
+        best = {
+            "values": self._tensor(f"values:{rows}", (rows, runs), "f32"),
+            "at": self._tensor(f"at:{rows}", (rows, runs), "i32"),
+        }
+        start = self._tensor(f"start:{rows}", (rows,), "i32")
+        tensors = {"logits": self._activation("logits", rows, v), **best}
         if way == "likeliest":
-            yield self._step("likeliest", tensors, {"C": _RUN}, M=1, V=v, P=runs)
+            yield self._step("likeliest", tensors, {"C": _RUN}, M=rows, V=v, P=runs)
         else:
-            given = {"sampling": "sampling", "least": "least"}
+            bounds = {
+                "sampling": self._tensor(f"sampling:{rows}", (rows, 3), "f32"),
+                "least": self._tensor(
+                    f"{'least' if way == 'kept' else 'all'}:{rows}", (rows,), "f32"
+                ),
+            }
             if way == "kept":
-                given["least"] = self._tensor("least:1", (1,), "f32")
-                own = {"logits": tensors["logits"], **given}
-                yield self._step("least_kept", own, {"C": _RUN}, M=1, V=v)
-            tensors |= {**given, "seed": "seed", "start": "start"}
-            yield self._step("drawn", tensors, {"C": _RUN}, M=1, V=v, P=runs)
-        tensors = {**found, "token": "ids:1", "start": "start"}
-        yield self._step("next_token", tensors, {}, M=1, P=runs)
+                own = {"logits": tensors["logits"], **bounds}
+                yield self._step("least_kept", own, {"C": _RUN}, M=rows, V=v)
+            tensors |= {**bounds, "seed": self._tensor(f"seed:{rows}", (rows,), "u32")}
+            tensors["start"] = start
+            yield self._step("drawn", tensors, {"C": _RUN}, M=rows, V=v, P=runs)
+        ids = self._tensor(f"ids:{rows}", (rows,), "i32")
+        yield self._step("next_token", {**best, "token": ids, "start": start}, {}, M=rows, P=runs)
 
-    def _attention(self, number: int, rows: int, x: str) -> Iterator[Step]:
+    def _attention(self, number: int, rows: int, sequences: int, x: str) -> Iterator[Step]:
         c = self.config
         width, narrow, d = c.heads * c.head_size, c.key_heads * c.head_size, c.head_size
         normed = self._activation("normed", rows, c.hidden)
@@ -130,15 +167,25 @@ class Plan:
                 yield self._step(
                     "head_norm", tensors, constants, M=rows, A=self._width(tensor), D=d
                 )
-        tensors = {"x": q, "cos_sin": angles, "start": "start"}
+        start = self._tensor(f"start:{sequences}", (sequences,), "i32")
+        tensors = {"x": q, "cos_sin": angles, "start": start}
         q_columns = self._width(q)
-        yield self._step("rope", tensors, {"Q": width}, M=rows, A=q_columns, L=self.length, D=d)
-        caches = {"keys": f"{number}.keys", "values": f"{number}.values"}
+        each = {"M": rows, "SEQ": sequences}
+        yield self._step("rope", tensors, {"Q": width}, **each, A=q_columns, L=self.length, D=d)
+        caches = {"keys": f"{number}.keys", "values": f"{number}.values", "start": start}
+        paged: Constants = {"table": "None"}
+        own = {"C": self.length}
+        if self.pages:
+            caches["table"] = self._tensor(
+                f"table:{sequences}", (sequences, self.table_width), "i32"
+            )
+            paged, own = {"PAGE": PAGE}, {"N": self.table_width}  # of any number of pages
         yield self._step(
             "keep",
-            {"k": k, "v": v, "cos_sin": angles, "start": "start", **caches},
-            {"KAT": k_at, "VAT": v_at},
-            M=rows,
+            {"k": k, "v": v, "cos_sin": angles, **caches},
+            {"KAT": k_at, "VAT": v_at, **paged},
+            **each,
+            **own,
             A=self._width(k),
             B=self._width(v),
             L=self.length,
@@ -146,39 +193,41 @@ class Plan:
             KV=narrow,
         )
         o = self._activation("o", rows, width)
-        constants = {
+        scoring: Constants = {
             "D": d,
             "GROUP": c.heads // c.key_heads,
             "SCALE": c.scale,
             "WINDOW": c.windows[number],
             "CAP": c.attention_cap,
+            **paged,
         }
-        given = {"q": q, **caches, "start": "start"}
-        dims = {"M": rows, "A": q_columns, "L": self.length, "KV": narrow}
-        if rows == 1 and self.parts > 1:
-            yield from self._in_parts(given, constants, dims, o)
+        dims = {**own, "A": q_columns, "KV": narrow}
+        if rows == sequences and self.parts > 1:
+            yield from self._in_parts({"q": q, **caches}, scoring, {"M": rows, **dims}, o)
         else:
-            yield self._step("attention", {**given, "o": o}, constants, None, **dims, Q=width)
+            yield self._step(
+                "attention", {"q": q, **caches, "o": o}, scoring, **each, **dims, Q=width
+            )
         yield from self._onto(number, "o", "post_attention_norm", rows, o, x)
 
     def _in_parts(
-        self, given: Mapping[str, str], constants: Constants, dims: Mapping[str, int], o: str
+        self, tensors: Mapping[str, str], constants: Constants, dims: Mapping[str, int], o: str
     ) -> Iterator[Step]:
-        """One token's attention, its keys in parts, and the parts joined."""
-        c = self.config
+        """The attention of a token each, its keys in parts, and the parts joined."""
+        c, m = self.config, dims["M"]
         group = {"GROUP": c.heads // c.key_heads}
         rows = -(-group["GROUP"] // _UNIT_ROWS) * _UNIT_ROWS
-        shape = (self.parts, c.key_heads, rows)
+        parts = -(-self.parts // m)
+        shape = (m, parts, c.key_heads, rows)
         own = {
-            name: self._tensor(f"{name}:1", (*shape, *more), "f32")
+            name: self._tensor(f"{name}:{m}", (*shape, *more), "f32")
             for name, more in (("sums", (c.head_size,)), ("tops", ()), ("totals", ()))
         }
         constants = {**constants, "ROWS": rows}
-        dims = {**dims, "P": self.parts}
-        yield self._step("attention_parts", {**given, **own}, constants, None, **dims)
-        joined = {"P": self.parts, "J": c.key_heads, "ROWS": rows, "D": c.head_size}
+        yield self._step("attention_parts", {**tensors, **own}, constants, **dims, P=parts)
+        joined = {"M": m, "P": parts, "J": c.key_heads, "ROWS": rows, "D": c.head_size}
         width = c.heads * c.head_size
-        yield self._step("join_parts", {**own, "o": o}, group, None, **joined, M=1, Q=width)
+        yield self._step("join_parts", {**own, "o": o}, group, **joined, Q=width)
 
     def _feed_forward(self, number: int, rows: int, x: str) -> Iterator[Step]:
         c = self.config
@@ -287,13 +336,8 @@ class Plan:
             x = put
         own = {p: f"{name}/{p}" for p in PARAMETERS[product.kernel]}
         dims = {"M": rows, "K": product.rows, "N": product.columns}
-        yield self._step(
-            product.kernel,
-            {"a": x, **own, "c": y},
-            {**product.constants, "ADD": 1} if add else product.constants,
-            product,
-            **dims,
-        )
+        constants: Constants = {"T": self.dtype, **product.constants, **({"ADD": 1} if add else {})}
+        yield Step(product.kernel, {"a": x, **own, "c": y}, dims, constants, product)
         if "bias" in product.extras:
             yield self._step(
                 "add_bias", {"b": f"{name}/bias", "x": y}, {}, M=rows, N=product.columns
@@ -309,10 +353,9 @@ class Plan:
         kernel: str,
         tensors: Mapping[str, str],
         constants: Constants,
-        product: Product | None = None,
         **dims: int,
     ) -> Step:
-        return Step(kernel, tensors, dims, {"T": self.dtype, **constants}, product)
+        return Step(kernel, tensors, dims, {"T": self.dtype, **constants})
 
     def _activation(self, name: str, rows: int, width: int) -> str:
         """The activations of that name for so many rows; layers share them."""

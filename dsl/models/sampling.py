@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from dslc.runtime.elements import Array
+
+WAYS = ("likeliest", "drawn", "kept")
+"""How kernels choose; each does what those before it do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +27,27 @@ class Sampling:
 
     @property
     def way(self) -> str:
-        """The steps that choose: `likeliest`, `drawn` from all, or from those that are `kept`."""
+        """One of WAYS: the greatest logit, or a draw from all, or from those that are kept."""
         if self.temperature <= 0:
             return "likeliest"
         return "kept" if self.top_k or self.top_p < 1 else "drawn"
 
-    def numbers(self, vocabulary: int) -> Array:
-        """What the kernels take: temperature, how many are kept, and their probability, f32 [3]."""
-        count = min(self.top_k or vocabulary, vocabulary)
-        return np.array([self.temperature, count, self.top_p], np.float32)
+
+def rows_of(samplings: Sequence[Sampling], vocabulary: int) -> dict[str, Array]:
+    """What the kernels take, a row for each sequence.
+
+    `sampling` f32 [n, 3] has temperature, how many are kept, and their probability; `seed` u32 [n];
+    `all` f32 [n] is a bound below all logits.
+    """
+    numbers = [
+        (max(s.temperature, 0.0), min(s.top_k or vocabulary, vocabulary), s.top_p)
+        for s in samplings
+    ]
+    return {
+        "sampling": np.array(numbers, np.float32),
+        "seed": np.array([s.seed % 2**32 for s in samplings], np.uint32),
+        "all": np.full(len(samplings), -np.inf, np.float32),
+    }
 
 
 def choose(logits: Array, sampling: Sampling, rng: np.random.Generator) -> int:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from dslc.models.kernel_sources import KERNELS, CompiledKernels, packaged_name, parts_for
-from dslc.models.plan import Plan
+from dslc.models.plan import PIECES, SIZES, Plan, Step
+from dslc.models.sampling import WAYS
 
 
 def write_specification(
-    folder: Path, plan: Plan, kernels: Sequence[CompiledKernels], pieces: Sequence[int]
+    folder: Path, plan: Plan, kernels: Sequence[CompiledKernels], sequences: int
 ) -> None:
-    """kernels.toml and its source: every step of these numbers of rows, for every target."""
+    """kernels.toml and its source: the steps of one sequence, or of up to so many, for every target."""
     tables: dict[str, dict[str, Any]] = {}
-    for source, rows in product(kernels, pieces):
-        own = replace(plan, parts=parts_for(source.target, plan.config), shapes={})
-        draws = [step for way in ("drawn", "kept") for step in own.choice(way) if source.has(step)]
-        for step in (*own.rows(rows), *own.logits(rows), *own.choice(), *draws):
+    for source in kernels:
+        for step in _steps(plan, source, sequences):
             table = {
                 "source": KERNELS.name,
                 "kernel": step.kernel,
@@ -39,6 +38,24 @@ def write_specification(
         lines += ["", "[[kernel]]", *(f"{name} = {_toml(value)}" for name, value in table.items())]
     shutil.copyfile(KERNELS, folder / KERNELS.name)
     write_text(folder / "kernels.toml", "\n".join(lines) + "\n")
+
+
+def _steps(plan: Plan, source: CompiledKernels, sequences: int) -> Iterator[Step]:
+    """Those that a target can do."""
+    own = replace(plan, parts=parts_for(source.target, plan.config), shapes={})
+    for rows in PIECES:
+        yield from own.rows(rows)
+    sizes: Sequence[int] = (1,)
+    if sequences > 1:
+        paged = replace(own, pages=1, shapes={})
+        for rows in PIECES:
+            yield from paged.rows(rows)
+        sizes = SIZES[: SIZES.index(next(s for s in SIZES if s >= sequences)) + 1]
+        for size in sizes:
+            yield from paged.step(size)
+    yield from own.logits("x:1")
+    for size, way in product(sizes, WAYS):
+        yield from (s for s in own.choice(way, size) if way == WAYS[0] or source.has(s))
 
 
 def _toml(value: object) -> str:

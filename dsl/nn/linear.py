@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -184,6 +184,11 @@ def swap_linears(
         setattr(parent, last, linear.train(old.training))
         del old
     return names
+
+
+def is_kept(name: str, kept: Sequence[str]) -> bool:
+    """Whether a module is one of those that stay as they are, or within one of them."""
+    return any(name == k or name.startswith(f"{k}.") or name.endswith(f".{k}") for k in kept)
 
 
 def _tensor(array: Any) -> Tensor:

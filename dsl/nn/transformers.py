@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from dslc.nn.linear import Linear, swap_linears
+from dslc.nn.linear import Linear, is_kept, swap_linears
 from transformers.quantizers.auto import register_quantization_config, register_quantizer
 from transformers.quantizers.base import HfQuantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
@@ -24,16 +24,21 @@ from transformers.utils.quantization_config import QuantizationConfigMixin
 
 @register_quantization_config("dslc")
 class DslcConfig(QuantizationConfigMixin):
-    """A dtype and a group (`weights`), the target, and the modules that stay as they are."""
+    """A dtype and a group (`weights`), the target, and the modules that stay as they are.
+
+    What a model is saved with says that its weights are `packed`.
+    """
 
     def __init__(
         self,
         weights: str = "u4:128",
         target: str = "",
         modules_to_not_convert: list[str] | None = None,
+        packed: bool = False,
         **others: Any,
     ) -> None:
         self.quant_method = "dslc"
+        self.packed = packed
         self.weights, self.target = weights, target
         self.modules_to_not_convert = modules_to_not_convert or ["lm_head"]
 
@@ -45,8 +50,7 @@ class DslcQuantizer(HfQuantizer):
     requires_calibration = False
 
     def _keeps(self, name: str) -> bool:
-        kept = self.quantization_config.modules_to_not_convert
-        return any(name == k or name.startswith(f"{k}.") or name.endswith(f".{k}") for k in kept)
+        return is_kept(name, self.quantization_config.modules_to_not_convert)
 
     def _process_model_before_weight_loading(self, model: Any, **kwargs: Any) -> Any:
         if self.pre_quantized:
@@ -67,6 +71,7 @@ class DslcQuantizer(HfQuantizer):
         if not self.pre_quantized:
             config = self.quantization_config
             swap_linears(model, quantize=config.weights, target=config.target, keep=self._keeps)
+            config.packed = True
         return model
 
     def is_serializable(self, *args: Any, **kwargs: Any) -> bool:

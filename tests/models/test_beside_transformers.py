@@ -93,3 +93,13 @@ def test_logits_agree_at_every_step(family: str, tmp_path: Path) -> None:
         assert set(np.argsort(logits)[-5:]) == set(np.argsort(wanted)[-5:])
         assert np.corrcoef(logits, wanted)[0, 1] > 0.9999
         np.testing.assert_allclose(logits, wanted, atol=1e-4 * np.abs(wanted).max())
+    # The same sequence among others, over pages.
+    batch = ours.batch(4)
+    batch.add([5, 3], 40)
+    member = batch.add(tokens[:20], 4)
+    for _ in range(3):
+        batch.step()
+    whole = [*tokens[:20], *member.tokens[:3]]
+    np.testing.assert_allclose(
+        batch.tensor("logits:4").read()[1], ours.logits(whole), atol=1e-4 * np.abs(wanted).max()
+    )

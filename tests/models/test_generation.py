@@ -117,6 +117,11 @@ def test_the_command_prints_tokens_and_times(
     out, err = capsys.readouterr()
     assert len(out.strip().split(",")) == 4
     assert "prompt 2 tokens" in err
+    command = ["generate", str(folder), "--ids", "3,5", "--ids", "7", "-n", "3", "-t", "interp"]
+    assert run(command) == 0
+    out, err = capsys.readouterr()
+    assert [len(line.split(",")) for line in out.split()] == [3, 3]
+    assert "2 prompts 3 tokens" in err
     assert run(["generate", str(folder), "-p", "text"]) != 0
     assert "DSL0789" in capsys.readouterr().err
 

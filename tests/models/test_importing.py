@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dslc.cli.main import run
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.models import open_model
+from dslc.models import Sampling, open_model
 from dslc.models.importing import Settings, import_model
 from dslc.runtime.safetensors import read_safetensors
 from safetensors.numpy import save_file
@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from models.test_generation import CONFIG
 
 SMALL = {**CONFIG, "hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2}
-INTERP = Settings(("interp",), length=24)
+INTERP = Settings(("interp",), length=24, sequences=2)
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,13 @@ def test_an_import_gives_the_checkpoint_s_logits(folder: Path, imported: Path) -
     found = open_model(imported, "interp")
     np.testing.assert_array_equal(found.logits(ids), expected.logits(ids))
     np.testing.assert_array_equal(found.logits([1], 17), expected.logits([1], 17))
+    prompts = [[3, 5, 7], [9]]
+    ways = [Sampling(2.0, 5, seed=1), Sampling()]
+    assert [*found.batch(2).generate(prompts, 3, ways)] == [
+        *expected.batch(2).generate(prompts, 3, ways)
+    ]
+    with pytest.raises(DiagnosticError, match="DSL0778"):
+        found.batch(3)
     assert (imported / "tokenizer.json").read_text() == "{}"
     assert not [*imported.rglob("*.part")]
 
@@ -62,7 +69,7 @@ def test_an_import_gives_the_checkpoint_s_logits(folder: Path, imported: Path) -
 def test_targets_share_the_arrays_that_they_store_alike(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dslc.models.importing.PIECES", (1,))  # fewer kernels
+    monkeypatch.setattr("dslc.models.specification.PIECES", (1,))  # fewer kernels
     settings = Settings(("interp", "cpu:x86-64-v3"), length=24, quantize="u4:16")
     reports: list[tuple[str, int, int]] = []
     import_model(folder, tmp_path / "m", settings, jobs=0, report=lambda *r: reports.append(r))
@@ -190,7 +197,7 @@ def test_the_command_rounds_by_a_text_s_tokens(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dslc.models.importing.PIECES", (1,))  # fewer kernels
+    monkeypatch.setattr("dslc.models.specification.PIECES", (1,))  # fewer kernels
     ids = np.random.default_rng(5).integers(0, 50, 40)
     np.save(tmp_path / "ids.npy", ids)
     words = ["import", str(folder), "-t", "interp", "--length", "24", "-j", "0"]

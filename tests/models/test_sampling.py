@@ -10,6 +10,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.models import Sampling, open_model
 from dslc.models.kernel_sources import KERNELS
+from dslc.models.sampling import rows_of
 
 GPU = pytest.param("cuda", marks=pytest.mark.gpu)
 FREQUENT = pytest.param("cuda", 4000, 0.025, marks=pytest.mark.gpu)
@@ -36,7 +37,7 @@ def test_the_least_logit_is_that_of_the_kept_ones(target: str, sampling: Samplin
     logits = np.random.default_rng(0).normal(0, 3, (rows, vocabulary)).astype(np.float32)
     least = np.empty(rows, np.float32)
     kernel = dslc.compile(KERNELS, target)["least_kept"]
-    kernel(logits, sampling.numbers(vocabulary), least)
+    kernel(logits, rows_of([sampling] * rows, vocabulary)["sampling"], least)
     for row, bound in zip(logits, least, strict=True):
         np.testing.assert_array_equal(row >= bound, kept(row, sampling))
 
@@ -52,8 +53,8 @@ def test_tokens_come_as_often_as_they_are_likely(target: str, rows: int, atol: f
     def counts(bound: float, seed: int) -> np.ndarray:
         values, at = np.empty((rows, 1), np.float32), np.empty((rows, 1), np.int32)
         least = np.full(rows, bound, np.float32)
-        numbers, start = Sampling(0.8).numbers(4), np.arange(rows, dtype=np.int32)
-        kernel(logits, least, numbers, np.array([seed], np.uint32), start, values, at)
+        own, start = rows_of([Sampling(0.8, seed=seed)] * rows, 4), np.arange(rows, dtype=np.int32)
+        kernel(logits, least, own["sampling"], own["seed"], start, values, at)
         return np.bincount(at[:, 0], minlength=4) / rows
 
     np.testing.assert_allclose(counts(-np.inf, 1), p, atol=atol)

@@ -48,6 +48,7 @@ def test_a_llama_in_four_bits(tmp_path: Path) -> None:
 
     model.save_pretrained(tmp_path / "rounded")
     again = load(tmp_path / "rounded", dtype=torch.float32).eval()
+    assert again.config.quantization_config.packed
     assert isinstance(again.get_submodule(swapped[0]), dslc.nn.Linear)
     with torch.no_grad():
         assert torch.equal(again(ids).logits, found)

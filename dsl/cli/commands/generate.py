@@ -22,14 +22,31 @@ _EXAMPLES = """
 dslc generate Llama-3.2-1B -p "The tide comes in" -n 32
 dslc generate qwen3-0.6b-gptq -p "Once" --temperature 0.8 --top-p 0.95 --seed 1
 dslc generate imported -p "Once upon a time"
+dslc generate Llama-3.2-1B -p "The tide" -p "The moon" -n 32
+dslc generate Llama-3.2-1B --prompts questions.txt --batch 16 -n 64
 dslc generate model.gguf --ids 1,306,4658 -n 16
 """
 
 
 @click.command("generate", cls=Documented, examples=_EXAMPLES)
 @click.argument("model", type=click.Path(exists=True, path_type=Path))
-@click.option("-p", "--prompt", help="The text that the tokens go on with (needs tokenizer.json).")
-@click.option("--ids", metavar="N,N,...", help="Instead of a text: the prompt's tokens.")
+@click.option(
+    "-p",
+    "--prompt",
+    "texts",
+    multiple=True,
+    help="A text that the tokens go on with (needs tokenizer.json); several go on at once.",
+)
+@click.option(
+    "--prompts",
+    "file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A text a line of this file.",
+)
+@click.option(
+    "--ids", "numbers", metavar="N,N,...", multiple=True, help="Instead of a text: its tokens."
+)
 @click.option(
     "-n", "--count", type=click.IntRange(1), default=64, show_default=True, help="Tokens at most."
 )
@@ -62,11 +79,20 @@ dslc generate model.gguf --ids 1,306,4658 -n 16
     help="Draw from the fewest tokens that have this probability together.",
 )
 @click.option("--seed", type=int, default=0, help="Of the draws.")
+@click.option(
+    "--batch",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=16,
+    show_default=True,
+    help="Prompts that go on at once; others wait.",
+)
 @session_options
 def command(
     model: Path,
-    prompt: str | None,
-    ids: str | None,
+    texts: tuple[str, ...],
+    file: Path | None,
+    numbers: tuple[str, ...],
     count: int,
     target: str,
     dtype: str | None,
@@ -76,20 +102,25 @@ def command(
     top_k: int,
     top_p: float,
     seed: int,
+    batch: int,
 ) -> None:
-    """Go on with a prompt, by a model that is read from its checkpoint.
+    """Go on with a prompt, or several at once, by a model that is read from its checkpoint.
 
     MODEL is a folder of Hugging Face's form, a .gguf file, or what `dslc import` has written:
     docs/models.md lists families and formats.
-    Tokens are printed as they come, times by stage on the standard error at the end.
+    The tokens of one prompt are printed as they come, those of several by prompt, in their order; times
+    by stage follow on the standard error.
     """
     from dslc.cli.progress import shown_progress
     from dslc.models import Sampling, open_model
 
-    if (prompt is None) == (ids is None):
-        raise click.UsageError("say -p TEXT or --ids N,N,...")
-    tokenizer = None if prompt is None else tokenizer_of(model)
-    start = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
+    if file is not None:
+        texts += tuple(line for line in file.read_text(encoding="utf-8").splitlines() if line)
+    if bool(texts) == bool(numbers):
+        raise click.UsageError("say -p TEXT, --prompts FILE or --ids N,N,...")
+    tokenizer = tokenizer_of(model) if texts else None
+    prompts = [tokenizer.encode(text).ids for text in texts] if tokenizer is not None else []
+    prompts += [_numbers(text) for text in numbers]
     with shown_progress("loading") as progress:
         opened = open_model(
             model,
@@ -102,10 +133,12 @@ def command(
     sampling = Sampling(temperature, top_k, top_p, seed)
     begin = time.perf_counter()
     try:
-        if tokenizer is None:
-            _print_ids(opened, start, count, sampling)
+        if len(prompts) > 1:
+            _print_all(opened, tokenizer, prompts, count, sampling, batch)
+        elif tokenizer is None:
+            _print_ids(opened, prompts[0], count, sampling)
         else:
-            _print_text(opened, tokenizer, start, count, sampling)
+            _print_text(opened, tokenizer, prompts[0], count, sampling)
     finally:
         _report(opened, time.perf_counter() - begin)
 
@@ -141,14 +174,45 @@ def _print_text(
     click.echo()
 
 
+def _print_all(
+    model: Model,
+    tokenizer: Any,
+    prompts: Sequence[Sequence[int]],
+    count: int,
+    sampling: Sampling,
+    batch: int,
+) -> None:
+    """What comes after each prompt, when it and those before it are whole: tokens, or `N: TEXT`."""
+    from dslc.models.plan import PAGE
+
+    size = min(batch, len(prompts))
+    room = -(-(max(len(ids) for ids in prompts) + count) // PAGE) * PAGE
+    tokens: list[list[int]] = [[] for _ in prompts]
+    ended: set[int] = set()
+    shown = 0
+    for number, token in model.batch(size, size * room).generate(prompts, count, sampling):
+        tokens[number].append(token)
+        if token in model.config.stops or len(tokens[number]) == count:
+            ended.add(number)
+        while shown in ended:
+            own = tokens[shown]
+            if tokenizer is None:
+                click.echo(",".join(map(str, own)))
+            else:
+                text = tokenizer.decode([t for t in own if t not in model.config.stops])
+                click.echo(f"{shown + 1}: {text}")
+            shown += 1
+
+
 def _report(model: Model, seconds: float) -> None:
     times = model.times
     if not times.prefill:
         return
     rate = times.prompt_tokens / times.prefill
-    text = f"load {times.load:.2f} s, prompt {times.prompt_tokens} tokens in {times.prefill:.2f} s"
+    what = "prompt" if times.prompts == 1 else f"{times.prompts} prompts"
+    text = f"load {times.load:.2f} s, {what} {times.prompt_tokens} tokens in {times.prefill:.2f} s"
     text += f" ({rate:.1f} a second)"
     if times.decode:
-        rate = (times.new_tokens - 1) / times.decode
+        rate = (times.new_tokens - times.prompts) / times.decode
         text += f", then {rate:.1f} tokens a second ({times.new_tokens} in {seconds:.2f} s)"
     current().note(text)

@@ -62,6 +62,14 @@ dslc generate llama -p "The tide comes in"
 )
 @length_option
 @click.option(
+    "--batch",
+    "batch",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=1,
+    help="Add the kernels for so many sequences at once (default: one).",
+)
+@click.option(
     "-j", "--jobs", type=click.IntRange(0), help="Processes that compile (0: in this one)."
 )
 @session_options
@@ -75,6 +83,7 @@ def command(
     calibration: Path | None,
     calibration_tokens: int,
     length: int | None,
+    batch: int,
     jobs: int | None,
 ) -> None:
     """Write a folder that dslc generate runs at once: nothing is packed or compiled then.
@@ -91,7 +100,8 @@ def command(
     sequences = None
     if calibration is not None:
         sequences = sequences_of(calibration, model, calibration_tokens)
-    settings = Settings(targets or (default_target(),), dtype, length or 0, quantize, compress)
+    machines = targets or (default_target(),)
+    settings = Settings(machines, dtype, length or 0, quantize, compress, batch)
     with shown_progress(f"importing {model}") as advance:
         report = None if advance is None else lambda what, done, total: advance(done, total)
         manifest = import_model(
