@@ -30,12 +30,13 @@ AIE = {
     "aie.mem": "( operand ) region attrs => index",
     "aie.memtile_dma": "( operand ) region attrs => index",
     "aie.next_bd": "succ attrs",
-    "aie.objectfifo.acquire": "symbol:objFifo_name ( word:port , int:size ) attrs : type => t0",
+    "aie.objectfifo.acquire": "symbol:objFifo_name ( word:port , int:size ) attrs : types => all",
     "aie.objectfifo.register_external_buffers": "symbol:objFifo_name ( operand , { operands } ) "
     "attrs : ( types )",
     "aie.objectfifo.release": "symbol:objFifo_name ( word:port , int:size ) attrs",
     "aie.objectfifo.subview.access": "operand [ int:index ] attrs : type -> type => t-1",
-    "aie.objectfifo.link": "list:fifoIns -> list:fifoOuts ( list:src_offsets list:dst_offsets ) attrs",
+    "aie.objectfifo.link": "list:fifoIns -> list:fifoOuts ( [? list:src_offsets list:dst_offsets ]? ) "
+    "attrs",
     "aie.packet_dest": "< operand , word:bundle : int:channel > attrs",
     "aie.packet_flow": "( int:ID ) region:aie.end attrs",
     "aie.packet_rules": "( word:source_bundle : int:source_channel ) region:aie.end attrs",
@@ -49,14 +50,18 @@ AIE = {
     "int:channel_index [? , int:col ]? [? , attr:packet ]? ) attrs",
     "aie.shim_mux": "( operand ) region:aie.end attrs => index",
     "aie.switchbox": "( operand ) region:aie.end attrs => index",
+    "aie.trace": "symbol:sym_name ( operand ) region attrs",
     "aie.tile": "( int:col , int:row ) attrs => index",
     "aie.use_lock": "( operand , word:action [? , amount:value ]? [? , word:blocking ]? ) attrs",
     "aie.wire": "( operand : word:source_bundle , operand : word:dest_bundle ) attrs",
 }
 AIEX = {
+    "aiex.buffer_clear": "( operand , int:offset , int:words ) attrs",
     "aiex.configure": "symbol:symbol region attrs",
     "aiex.control_packet": "attrs",
+    "aiex.core_reset": "( operand ) attrs",
     "aiex.dma_await_task": "( operand ) attrs",
+    "aiex.dma_channel_reset": "( operand , word:direction , int:channel ) attrs",
     "aiex.dma_configure_task": "( operand , word:direction , int:channel [? , attr:packet ]? ) "
     "[? repeat operand : type ]? [? bd_id operand : type ]? region attrs => index",
     "aiex.dma_configure_task_for": "symbol:alloc [? repeat operand : type ]? region attrs => index",
@@ -74,7 +79,8 @@ AIEX = {
     "aiex.npu.preempt": "attrs",
     "aiex.npu.push_queue": "( int:column , int:row , word:direction : int:channel ) "
     "[? bd_id operand repeat operand ]? attrs [? : types ]?",
-    "aiex.npu.rtp_write": "( symbol:buffer , int:index , amount:value ) attrs [? : type ]?",
+    "aiex.npu.rtp_write": "( [? int:column , int:row , ]? [? symbol:buffer , ]? int:index , "
+    "amount:value ) attrs [? : type ]?",
     "aiex.npu.sync": "[? ( operands ) ]? attrs [? : types ]?",
     "aiex.npu.write32": "[? ( operand , operand ) ]? attrs [? : types ]?",
     "aiex.npu.writebd": "attrs",

@@ -4,6 +4,7 @@ A form is a text of steps.
 
     operand, operands            values
     int:a word:a symbol:a        attributes of the name a
+    count:a                      an integer without a type
     attr:a list:a
     amount:a                     an integer or a value (an operand too, and a Use in the attribute)
     entries:a                    a list of such in square brackets
@@ -15,7 +16,7 @@ A form is a text of steps.
     [? ... ]?                    what may be missing: it is there if its first word is
 
 All else stands for itself. After `=>` come the types of results: `index`, `i1`, `bool` (of each lane),
-`element` of the first type, or `t0`, the first type that was passed, `t-1`, the last.
+`element` of the first type, `t0`, the first type that was passed, `t-1`, the last, or `all`.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ def _read(steps: tuple[Step, ...], results: tuple[str, ...], p: Parser, op: Oper
     for step, name in steps:
         step(p, op, name, passed)
     for name in results:
+        if name == "all":
+            op.result_types += passed
+            continue
         op.result_types.append(
             _RESULTS[name](passed) if name in _RESULTS else passed[int(name[1:])]
         )
@@ -96,6 +100,8 @@ def _is_here(group: tuple[Step, ...], p: Parser, ahead: int = 0) -> bool:
     step, name = group[0]
     if step in _KINDS:
         return p.kinds[p.at + ahead] in _KINDS[step]
+    if step is _list:
+        return p.words[p.at + ahead] == "["
     if step is _attr:
         return p.kinds[p.at + ahead] == "attribute" or p.words[p.at + ahead] == "<"
     if p.words[p.at + ahead] != name:
@@ -114,6 +120,10 @@ def _operands(p: Parser, op: Operation, _: str, __: list[Type]) -> None:
 def _int(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
     number = p.number()
     op.attributes[name] = number if number.type else Number(number.value, "i32")
+
+
+def _count(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
+    op.attributes[name] = Number(int(p.take("number"), 0), "i32")
 
 
 def _word(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
@@ -210,6 +220,7 @@ _STEPS = {
     "operand": _operand,
     "operands": _operands,
     "int": _int,
+    "count": _count,
     "word": _word,
     "symbol": _symbol,
     "attr": _attr,

@@ -11,6 +11,7 @@ from dslc.compiler.mlir.forms import compiled
 from dslc.compiler.mlir.operations import Block, MlirError, Operation
 from dslc.compiler.mlir.parser import Form, Parser
 from dslc.compiler.mlir.special_forms import SPECIAL
+from dslc.compiler.mlir.trace_forms import TRACES
 from dslc.compiler.mlir.upstream_forms import UPSTREAM
 
 
@@ -18,7 +19,7 @@ from dslc.compiler.mlir.upstream_forms import UPSTREAM
 def forms() -> Mapping[str, Form]:
     """The custom form of each operation that has one."""
     tables = {**AIE, **AIEX, **UPSTREAM}
-    return {name: compiled(form) for name, form in tables.items()} | SPECIAL | FLOW
+    return {name: compiled(form) for name, form in tables.items()} | SPECIAL | FLOW | TRACES
 
 
 @functools.lru_cache(4)

@@ -6,6 +6,7 @@ from typing import Any
 
 from dslc.compiler.mlir.attributes import (
     I1,
+    INDEX,
     Dense,
     Number,
     Opaque,
@@ -46,6 +47,20 @@ def sequence(p: Parser, op: Operation) -> None:
     _name(p, op)
     op.regions.append(p.region(p.arguments()))
     _attributes(p, op)
+
+
+def logical_tile(p: Parser, op: Operation) -> None:
+    """`aie.logical_tile<CoreTile>(?, 2)`: a tile of a kind, whose place may be left open."""
+    p.expect("<")
+    op.attributes["tile_type"] = Word(p.take("word"))
+    p.expect(">")
+    p.expect("(")
+    for name, after in (("col", ","), ("row", ")")):
+        if not p.accept("?"):
+            op.attributes[name] = Number(p.integer(), "i32")
+        p.expect(after)
+    _attributes(p, op)
+    op.result_types.append(INDEX)
 
 
 def chain(p: Parser, op: Operation) -> None:
@@ -243,6 +258,7 @@ SPECIAL = {
     "aie.device": device,
     "aie.dma": dma,
     "aie.dma_bd": descriptor,
+    "aie.logical_tile": logical_tile,
     "aie.objectfifo": objectfifo,
     "aie.runtime_sequence": sequence,
     "aiex.npu.dma_memcpy_nd": memcpy,

@@ -30,7 +30,7 @@ UPSTREAM = {
     "func.return": "operands attrs [? : types ]?",
     "memref.alloc": "( operands ) attrs : type => t0",
     "memref.alloca": "( operands ) attrs : type => t0",
-    "memref.assume_alignment": "operand , int:alignment attrs : type => t0",
+    "memref.assume_alignment": "operand , count:alignment attrs : type => t0",
     "memref.cast": "operand attrs : type to type => t1",
     "memref.collapse_shape": "operand list:reassociation attrs : type into type => t1",
     "memref.copy": "operand , operand attrs : type to type",

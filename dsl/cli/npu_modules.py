@@ -25,6 +25,7 @@ class ModuleOptions:
     device: str | None = None
     sequence: str | None = None
     functions: Path | None = None
+    assumed: tuple[str, ...] = ()
     bfp16: bool = False
     seed: int = 0
 
@@ -49,12 +50,18 @@ def run_module(
             device=options.device,
             sequence=options.sequence,
             functions=_functions(options.functions),
+            waits="waits" in options.assumed,
+            zeroed="zeroed" in options.assumed,
+            overlay="overlay" in options.assumed,
+            lenient="lenient" in options.assumed,
         )
     except AieFault as fault:
         raise AieFault(fault.rule, fault.message, str(file), fault.line) from None
     _print_arguments(before, arrays)
     for label, line in run_lines(run):
         current().say(f"{label + ':':<13} {line}")
+    for line in run.left:
+        current().say(f"left:         {line}")
     for line in array_lines(run):
         current().say(line)
     if output is not None:
@@ -82,15 +89,15 @@ def _fill(arrays: dict[str, Array], inputs: tuple[str, ...], seed: int) -> None:
             continue
         given: Any = read_inputs((f"{name}={text}",))[name]
         array = np.asarray(given)
-        if array.shape and array.size != own.size:
+        if array.shape and array.size < own.size:
             sizes = f"{array.size} elements for {own.size}"
             raise error("DSL0911", f"--input {name}: {text} has {sizes}")
         if array.dtype.kind == "V" and array.dtype.itemsize == own.dtype.itemsize:
             array = array.view(own.dtype)  # a file's bf16
-        arrays[name] = np.ascontiguousarray(
-            np.broadcast_to(array.reshape(own.shape) if array.shape else array, own.shape),
-            own.dtype,
-        )
+        if array.size == own.size and array.shape:
+            array = array.reshape(own.shape)
+        shape = array.shape or own.shape
+        arrays[name] = np.ascontiguousarray(np.broadcast_to(array, shape), own.dtype)
 
 
 def _random(array: Array, rng: np.random.Generator) -> Array:

@@ -11,7 +11,7 @@ from dslc.runtime.aie_simulator.descriptors import Descriptor
 from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.machine import QUEUE, WORD
-from dslc.runtime.aie_simulator.parts import HostMemory, Tile, moving
+from dslc.runtime.aie_simulator.parts import HostMemory, Tile, View, moving
 from dslc.runtime.aie_simulator.streams import Port, Stream
 
 CIRCUIT = -1  # the key of a channel's stream that is no packet stream
@@ -36,14 +36,15 @@ class Task:
 class Channel:
     """One direction of a tile's DMA.
 
-    `chain` are the descriptors that its device declares. What it sends goes to one of its `streams`, by
-    the number of the packet; what it receives comes by its `port`.
+    `chain` are the descriptors that its device declares, by tasks `declared`. What it sends goes to one
+    of its `streams`, by the number of the packet; what it receives comes by its `port`.
     """
 
     tile: Tile
     direction: str
     number: int
     chain: list[Descriptor] = field(default_factory=list)
+    declared: list[tuple[list[Descriptor], int | None]] = field(default_factory=list)
     streams: dict[int, Stream] = field(default_factory=dict)
     port: Port | None = None
     tasks: deque[Task] = field(default_factory=deque)
@@ -55,10 +56,13 @@ class Channel:
     host: HostMemory | None = None  # of a shim's
     line: int = 0
     traced: bool = False  # only traces come here, which nobody sends
+    opened: Signal | None = None  # that its way into the switch is open again
+    room: Signal = field(init=False)
 
     def __post_init__(self) -> None:
         self.pushed = Signal(f"a task for {self.name}", ("the host",))
         self.told = Signal(f"a token of {self.name}", (self.name,))
+        self.room = Signal(f"a place in the queue of {self.name}", (self.name,))
 
     @property
     def name(self) -> str:
@@ -73,6 +77,7 @@ class Channel:
     def declare(self, chain: list[Descriptor], runs: int = 1, back: int | None = 0) -> None:
         """A task that begins with the device."""
         self.chain += chain
+        self.declared.append((chain, back))
         self.tasks.append(Task(chain, runs, back))
 
     def process(self, engine: Engine) -> Steps:
@@ -83,6 +88,7 @@ class Channel:
             task = self.tasks[0]
             yield from self._run(engine, task)
             self.tasks.popleft()
+            engine.notify(self.room)
             task.ended = True
             if task.token:
                 self.tokens += 1
@@ -112,8 +118,13 @@ class Channel:
         if self.direction == "MM2S":
             if memory.unwritten and not memory.mask[places].all():
                 self._refuse_unwritten(descriptor)
+            if isinstance(memory, View) and not memory.holds(descriptor.sources()):
+                text = f"{self.name} sends what {memory.name} does not hold yet"
+                raise AieFault("unwritten", text, line=descriptor.line)
             words = descriptor.gathered()
             stream = self._stream(descriptor)
+            while self.opened is not None:
+                yield self.opened
             if stream.keeps_header:
                 words = np.concatenate([np.array([descriptor.header], np.uint32), words])
             yield from stream.push(engine, words, self.host)
@@ -171,6 +182,23 @@ class Channel:
         descriptor.next_turn()
         if descriptor.release is not None:
             descriptor.release[0].release(engine, descriptor.release[1])
+
+    def open(self, engine: Engine, *, is_open: bool) -> None:
+        """Its way into the stream switch is opened or shut."""
+        if not is_open:
+            self.opened = self.opened or Signal(f"the switch to take {self.name}", ("the host",))
+        elif self.opened is not None:
+            engine.notify(self.opened)
+            self.opened = None
+
+    def forget(self, engine: Engine) -> None:
+        """All tasks are gone, and packets that were under way have ended."""
+        for task in self.tasks:
+            task.ended = True
+        self.tasks.clear()
+        engine.notify(self.room)
+        for stream in self.streams.values():
+            stream.leave(engine)
 
     def push(self, engine: Engine, task: Task, line: int) -> None:
         """A task of the host; the hardware would drop one that finds the queue full."""

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from dslc.runtime.aie_simulator.channels import Channel
-from dslc.runtime.aie_simulator.cores.calls import Functions
+from dslc.runtime.aie_simulator.control.registers import Registers
+from dslc.runtime.aie_simulator.control.resets import Resets
 from dslc.runtime.aie_simulator.cores.library import Library, compiler
 from dslc.runtime.aie_simulator.cores.programs import core_process
 from dslc.runtime.aie_simulator.device import Device
 from dslc.runtime.aie_simulator.engine import Engine, Process
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.explicit import fill, wrapped
+from dslc.runtime.aie_simulator.explicit import declare_overlay, fill, wrapped
 from dslc.runtime.aie_simulator.machine import COMPUTE, INSTRUCTION, RATES, WORD
 from dslc.runtime.aie_simulator.module import declare, sequences
 from dslc.runtime.aie_simulator.parts import HostMemory, Memory, Tile, element_type
 from dslc.runtime.aie_simulator.reader import Operation, elements_of
+from dslc.runtime.aie_simulator.settings import Settings
+from dslc.runtime.aie_simulator.streams import Port
 
 _TERMINATORS = ("scf.yield", "affine.yield")
 _MANY = 1 << 20  # elements that a sequence moves: compiling the cores' loops pays from there
@@ -26,13 +30,16 @@ _MANY = 1 << 20  # elements that a sequence moves: compiling the cores' loops pa
 
 @dataclass(slots=True)
 class Totals:
-    """What all configurations of a dispatch did: cycles by process, words by direction, bytes held."""
+    """What all configurations of a dispatch did: cycles by process, words by direction, bytes held, and
+    what was `left` on the way.
+    """
 
     busy: dict[str, float] = field(default_factory=dict)
     spans: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     moved: dict[str, int] = field(default_factory=lambda: {"MM2S": 0, "S2MM": 0})
     memory: dict[Tile, int] = field(default_factory=dict)
     configurations: int = 0
+    left: list[str] = field(default_factory=list)
 
 
 class Configuration:
@@ -44,27 +51,18 @@ class Configuration:
         engine: Engine,
         shared: HostMemory,
         totals: Totals,
-        *,
-        values: bool,
-        bfp16: bool = False,
-        functions: Functions | None = None,
+        settings: Settings,
         beside: Sequence[Operation] = (),
     ) -> None:
-        self.device = declare(operation, list(beside))
-        self._totals = totals
-        native = values and not bfp16 and compiler() and _elements(operation) >= _MANY
+        self.device = declare(operation, list(beside), zeroed=settings.zeroed)
+        self._totals, self._lenient = totals, settings.lenient
+        values = settings.values
+        native = values and not settings.bfp16 and compiler() and _elements(operation) >= _MANY
         library = Library() if native else None
+        if settings.overlay:
+            declare_overlay(self.device)
         self.processes = [
-            core_process(
-                engine,
-                self.device,
-                tile,
-                op,
-                values=values,
-                bfp16=bfp16,
-                library=library,
-                functions=functions,
-            )
+            core_process(engine, self.device, tile, op, settings, library)
             for tile, op in self.device.cores
         ]
         if library is not None:
@@ -72,11 +70,25 @@ class Configuration:
         for channel in self.channels:
             channel.values = values
             channel.host = shared if channel.tile[1] == 0 else None
+            if settings.lenient and channel.port is None:
+                channel.port = Port(channel.name)  # nobody sends: what waits here waits for ever
         for end in self.device.ends.values():
             end.checked = values
         self.processes += [Process(c.name, c.process(engine)) for c in self.channels]
+        cores = {
+            tile: functools.partial(core_process, engine, self.device, tile, op, settings)
+            for tile, op in self.device.cores
+        }
+        resets = Resets(self.device, engine, cores, self.processes)
+        self.registers = Registers(self.device, engine, resets)
+        for port in self.device.controls.values():
+            if port.port is not None:
+                steps = port.process(
+                    engine, self.registers.read, self.registers.write, values=values
+                )
+                self.processes.append(Process(port.name, steps))
         _name_owners(self.device)
-        for process in self.processes:
+        for process in list(self.processes):
             engine.start(process)
         totals.configurations += 1
 
@@ -122,7 +134,10 @@ class Configuration:
 
     def end(self, engine: Engine) -> None:
         """Take the device off the array; nothing may be left on the way."""
-        _check_end(self.device)
+        for text in _left(self.device):
+            if not self._lenient:
+                raise AieFault("leftover", text)
+            self._totals.left.append(text)
         engine.stop(self.processes)
         totals = self._totals
         for process in self.processes:
@@ -161,8 +176,8 @@ def _name_owners(device: Device) -> None:
             lock.signal.owners = tuple(sorted(known))
 
 
-def _check_end(device: Device) -> None:
-    """Nothing is left on the way when the sequence has ended.
+def _left(device: Device) -> Iterator[str]:
+    """What is left on the way when the sequence has ended.
 
     Cores that read nothing go on to the next launch's results by themselves: they are left alone.
     """
@@ -171,19 +186,15 @@ def _check_end(device: Device) -> None:
         for channel in own:
             if channel.port is not None and channel.port.queued:
                 (stream, *_) = [s.name for s in device.streams if channel.port in s.ports]
-                text = (
-                    f"{channel.port.queued} words of the stream {stream} stay before {channel.name}"
-                )
-                raise AieFault("leftover", text)
+                words = channel.port.queued
+                yield f"{words} words of the stream {stream} stay before {channel.name}"
     for (name, tile), end in device.ends.items():
         if not end.produces and end.taken.value + end.held:
-            raise AieFault(
-                "leftover",
-                f"core {tile[0]}, {tile[1]} has {end.taken.value + end.held} objects of @{name} left",
-            )
+            objects = end.taken.value + end.held
+            yield f"core {tile[0]}, {tile[1]} has {objects} objects of @{name} left"
     for cascade in device.cascades:
         if cascade.queue:
-            raise AieFault("leftover", f"{len(cascade.queue)} vectors stay in {cascade.name}")
+            yield f"{len(cascade.queue)} vectors stay in {cascade.name}"
     for channel in device.host.values():
         if channel.tasks:
-            raise AieFault("leftover", f"{channel.name} has {len(channel.tasks)} tasks left")
+            yield f"{channel.name} has {len(channel.tasks)} tasks left"

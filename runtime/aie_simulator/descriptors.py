@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import ITERATIONS, REPEATS, WORD, kind_of
+from dslc.runtime.aie_simulator.machine import ITERATIONS, REPEATS, SHIM, WORD, kind_of
 from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile
 from dslc.runtime.elements import Array
 
@@ -138,8 +138,19 @@ def check_descriptor(
     own = [loop for number, loop in enumerate(loops) if loop[0] > 1 or number == len(loops) - 1]
     if len(own) > kind.dims:
         refuse("dims", f"{len(own)} dimensions")
-    if len(own) > 1 or (own and own[0][1] != 1):
+    # What is one run goes by the length alone, in a shim tile also where it is written as rows.
+    if not (_is_run(own) and (kind is SHIM or len(own) < 2)):
         _check_loops(own, width, kind.wrap, kind.step, refuse)
+
+
+def _is_run(loops: list[tuple[int, int]]) -> bool:
+    """Whether loops, outermost first, pass elements that follow one another."""
+    distance = 1
+    for size, stride in reversed(loops):
+        if stride != distance:
+            return False
+        distance *= size
+    return True
 
 
 def _check_iteration(count: int, step: int, width: int, most: int, refuse: Refuse) -> None:

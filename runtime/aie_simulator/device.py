@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from dslc.runtime.aie_simulator.channels import CIRCUIT, Channel
-from dslc.runtime.aie_simulator.descriptors import check_descriptor
+from dslc.runtime.aie_simulator.control.ports import ControlPort
+from dslc.runtime.aie_simulator.descriptors import Descriptor, check_descriptor
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.machine import COMPUTE, LOCK_MOST, STACK, Kind, kind_of
 from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Tile, element_type
 from dslc.runtime.aie_simulator.reader import Operation
-from dslc.runtime.aie_simulator.streams import Port, Stream
+from dslc.runtime.aie_simulator.streams import Port, Stream, Terminal
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +29,14 @@ class End:
     held: int = 0
     at: int = 0
     checked: bool = True  # whether objects hold values
+    first: int = field(init=False)  # where `at` begins
+
+    def __post_init__(self) -> None:
+        self.first = self.at
+
+    def begin(self) -> None:
+        """As a program finds it that begins."""
+        self.at, self.held = self.first, 0
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +53,8 @@ class Device:
     addresses: dict[Memory, int] = field(default_factory=dict)
     locks: dict[Tile, list[Lock]] = field(default_factory=dict)
     channels: dict[tuple[Tile, str], list[Channel]] = field(default_factory=dict)
+    controls: dict[Tile, ControlPort] = field(default_factory=dict)
+    controllers: dict[Tile, int] = field(default_factory=dict)  # the packets of control ports
     ends: dict[tuple[str, Tile], End] = field(default_factory=dict)
     host: dict[str, Channel] = field(default_factory=dict)
     packets: dict[str, int] = field(default_factory=dict)  # of host symbols that name one
@@ -50,6 +62,7 @@ class Device:
     streams: list[Stream] = field(default_factory=list)
     stacks: dict[Tile, int] = field(default_factory=dict)
     cascades: list[Cascade] = field(default_factory=list)
+    zeroed: bool = False  # memories begin with zeros
 
     def tile(self, name: str, line: int) -> Tile:
         """The tile of an SSA name."""
@@ -67,6 +80,8 @@ class Device:
             text = f"tile {tile[0]}, {tile[1]} is declared twice"
             raise AieFault("symbol", text, line=operation.line)
         self.tiles.append(tile)
+        if (controller := operation.fields("controller_id")) is not None:
+            self.controllers[tile] = int(controller["pkt_id"].value)
         self.define(operation, tile)
 
     def define(
@@ -95,6 +110,8 @@ class Device:
         if not room.memory:
             raise AieFault("tile", f"{name} is in a shim tile, which has no memory", line=line)
         memory = Memory(name, kind, np.zeros(count, element_type(kind, line)), tile=tile)
+        if self.zeroed:
+            memory.mark(np.arange(count))
         self.memories.setdefault(tile, []).append(memory)
         if address is not None:
             self.addresses[memory] = address
@@ -139,6 +156,27 @@ class Device:
         own.append(channel)
         return channel
 
+    def control(self, tile: Tile, line: int) -> ControlPort:
+        """The control port of a tile."""
+        return self.controls.setdefault(tile, ControlPort(tile, line=line))
+
+    def chains(self, tile: Tile) -> list[tuple[list[Descriptor], int | None]]:
+        """The chains of descriptors that a tile declares, each with the one that its last goes back to.
+
+        Descriptors without a number take the next that is free, in memory tiles those of odd channels
+        from the second half on.
+        """
+        half = kind_of_tile(tile, 0).descriptors // 2 if kind_of_tile(tile, 0).dims == 4 else 0
+        own = [c for (at, _), channels in self.channels.items() if at == tile for c in channels]
+        taken = {d.number for c in own for d in c.chain}
+        for channel in own:
+            for descriptor in channel.chain:
+                if descriptor.number is None:
+                    first = half * (channel.number % 2)
+                    descriptor.number = next(n for n in itertools.count(first) if n not in taken)
+                    taken.add(descriptor.number)
+        return [task for channel in own for task in channel.declared]
+
     def flow(self, name: str, source: Channel, targets: list[Channel]) -> None:
         """A stream from a channel to others."""
         for channel in (source, *targets):
@@ -147,7 +185,13 @@ class Device:
         source.streams[CIRCUIT] = self._stream(name, source, targets)
 
     def packet_flow(
-        self, packet: int, source: Channel, targets: list[Channel], line: int, *, keeps: bool
+        self,
+        packet: int,
+        source: Terminal,
+        targets: Sequence[Terminal],
+        line: int,
+        *,
+        keeps: bool = False,
     ) -> None:
         """The stream of the packets of a number from a channel; others may share its ends."""
         if packet in source.streams or CIRCUIT in source.streams:
@@ -158,8 +202,8 @@ class Device:
     def _stream(
         self,
         name: str,
-        source: Channel,
-        targets: list[Channel],
+        source: Terminal,
+        targets: Sequence[Terminal],
         packet: int | None = None,
         *,
         keeps: bool = False,

@@ -56,6 +56,8 @@ class Engine:
     def stop(self, processes: list[Process]) -> None:
         """These run no further."""
         gone = set(map(id, processes))
+        for process in processes:
+            process.done = True
         self.processes = [p for p in self.processes if id(p) not in gone]
         self._queue = [entry for entry in self._queue if id(entry[2]) not in gone]
         heapq.heapify(self._queue)
@@ -65,7 +67,8 @@ class Engine:
         waiting, signal.waiting = signal.waiting, []
         for process in waiting:
             process.blocked = None
-            self._push(self.now, process)
+            if not process.done:
+                self._push(self.now, process)
 
     def run(self, until: float = math.inf) -> None:
         """Until nobody can go on; who waits for just that goes on then.

@@ -13,6 +13,7 @@ from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.machine import COMPUTE, MEMORY, kind_of, reaches
 from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation, elements_of, loops_of, pads_of
+from dslc.runtime.aie_simulator.streams import Terminal
 
 Scope = dict[str, object]
 ACTIONS = ("Acquire", "AcquireGreaterEqual", "Release")
@@ -286,8 +287,8 @@ def declare_packets(device: Device, op: Operation) -> None:
     packet = op.integer("ID")
     if not 0 <= packet < 32:
         raise AieFault("packet", f"a flow of packets {packet}", line=op.line)
-    sources: list[Channel] = []
-    targets: list[Channel] = []
+    sources: list[Terminal] = []
+    targets: list[Terminal] = []
     traced = False
     for inner in op.body:
         if inner.name == "aie.end":
@@ -295,20 +296,39 @@ def declare_packets(device: Device, op: Operation) -> None:
         tile = device.tile(inner.operands[0], inner.line)
         bundle = inner.text("bundle")
         traced |= bundle == "Trace"
+        sends = inner.name == "aie.packet_source"
+        ends = sources if sends else targets
         if bundle == "DMA":
-            sends = inner.name == "aie.packet_source"
             direction = "MM2S" if sends else "S2MM"
-            channel = device.channel(tile, direction, inner.line, inner.integer("channel"))
-            (sources if sends else targets).append(channel)
-    if traced:
-        for target in targets:
+            ends.append(device.channel(tile, direction, inner.line, inner.integer("channel")))
+        elif bundle in ("TileControl", "Ctrl"):
+            ends.append(device.control(tile, inner.line))
+    for target in targets:
+        if traced and isinstance(target, Channel):
             target.traced = target.port is None
-    for source in sources:
-        if targets:
-            keeps = op.flag("keep_pkt_header")
-            device.packet_flow(packet, source, targets, op.line, keeps=keeps)
-            for target in targets:
+    for source in sources if targets else ():
+        device.packet_flow(packet, source, targets, op.line, keeps=op.flag("keep_pkt_header"))
+        for target in targets:
+            if isinstance(target, Channel):
                 target.traced = False
+
+
+def declare_overlay(device: Device) -> None:
+    """The flows of control packets that a compiler adds to each column: from the shim to all its tiles.
+
+    The first three tiles take theirs from the first channel, the others from the second. Packets have
+    the number of the tile's controller, or one by its row.
+    """
+    for column in sorted({c for c, _ in device.tiles}):
+        shim = column, 0
+        for number, tile in enumerate(sorted(t for t in device.tiles if t[0] == column)):
+            source = device.channel(shim, "MM2S", 0, min(number // 3, 1))
+            packet = device.controllers.get(tile, _CONTROLLERS[tile[1]])
+            if packet not in source.streams:
+                device.packet_flow(packet, source, [device.control(tile, 0)], 0)
+
+
+_CONTROLLERS = (15, 26, 27, 29, 30, 31)  # mlir-aie's numbers by row
 
 
 def declare_allocation(device: Device, op: Operation) -> None:

@@ -8,6 +8,7 @@ objects themselves, without a DMA.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -129,9 +130,10 @@ class Elaboration:
         objects, free, full = self._objects(fifo, tile, "")
         ends = ((fifo.producer, free, full, True), (consumer, full, free, False))
         for end, taken, given, produces in ends:
-            own_end = End(fifo.name, objects, taken, given, produces)
-            own_end.at = full.value % len(objects) if produces else 0
-            self.device.ends[fifo.name, end] = own_end
+            at = full.value % len(objects) if produces else 0
+            self.device.ends[fifo.name, end] = End(
+                fifo.name, objects, taken, given, produces, at=at
+            )
 
     def _source(self, fifo: Fifo) -> None:
         """The producer's end: a core's objects, or a shim's channel."""
@@ -215,7 +217,10 @@ class Elaboration:
         # One to one the larger objects are those of the tile: the smaller pass in turn.
         outer = outputs[0] if joined or (alone and _is_larger(*outputs, *inputs)) else inputs[0]
         parts = inputs if joined or outer is outputs[0] else outputs
-        offsets = tuple(operation.integers(_OFFSETS[0] if joined else _OFFSETS[1])) or (0,)
+        offsets = tuple(operation.integers(_OFFSETS[0] if joined else _OFFSETS[1]))
+        offsets = offsets or tuple(
+            itertools.accumulate((p.elements for p in parts[:-1]), initial=0)
+        )
         again = outputs[0].repeat
         whole = alone and outer.elements % parts[0].elements == 0
         if not (whole and (again > 1 or outer.elements > parts[0].elements)):

@@ -21,6 +21,7 @@ from dslc.runtime.aie_simulator.explicit import (
 )
 from dslc.runtime.aie_simulator.fifos import Elaboration
 from dslc.runtime.aie_simulator.machine import COMPUTE, DEVICES, kind_of
+from dslc.runtime.aie_simulator.placing import place_tiles
 from dslc.runtime.aie_simulator.reader import Operation, read
 
 CONFIGURE, RUN, LOAD = "aiex.configure", "aiex.run", "aiex.npu.load_pdi"
@@ -103,7 +104,7 @@ def sequences(device: Operation) -> dict[str, Operation]:
     """The sequences of a device by symbol."""
     by_symbol: dict[str, Operation] = {}
     for op in device.body:
-        if op.name == "aie.runtime_sequence":
+        if op.name == "aie.runtime_sequence" or _is_older(op):
             name = op.text("sym_name", "")
             if name in by_symbol:
                 raise AieFault("symbol", f"sequence @{name} is defined twice", line=op.line)
@@ -111,9 +112,17 @@ def sequences(device: Operation) -> dict[str, Operation]:
     return by_symbol
 
 
-def declare(operation: Operation, beside: list[Operation] | None = None) -> Device:
+def _is_older(op: Operation) -> bool:
+    """Whether this is a sequence as it was written until 2024: a function that commands the array."""
+    return op.name == "func.func" and any(o.name.startswith("aiex.") for o in op.body)
+
+
+def declare(
+    operation: Operation, beside: list[Operation] | None = None, *, zeroed: bool = False
+) -> Device:
     """What a device holds, checked, as it is when it has been configured."""
-    device = Device(DEVICES[operation.text("device")])
+    device = Device(DEVICES[operation.text("device")], zeroed=zeroed)
+    place_tiles(device, operation.body)
     later: dict[str, list[Operation]] = {}
     for op in [*(beside or ()), *operation.body]:
         match op.name:
@@ -132,7 +141,7 @@ def declare(operation: Operation, beside: list[Operation] | None = None) -> Devi
             case "memref.global":
                 # A FIFO's host end, or a core's buffer, may have a global of its name beside it.
                 device.symbols.setdefault(f"global {op.text('sym_name')}", op)
-            case "aie.runtime_sequence" | "aie.end":
+            case "aie.runtime_sequence" | "aie.end" | "aie.logical_tile" | "aie.trace":
                 pass
             case name if name in _LATER:
                 later.setdefault(name, []).append(op)

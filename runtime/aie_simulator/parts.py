@@ -134,6 +134,12 @@ class View(Memory):
         first, last = (self._at + n * self.data.dtype.itemsize for n in (low, high))
         self._memory.check(first // self._width, -(-last // self._width), line)
 
+    def holds(self, places: Array) -> bool:
+        """Whether all that is at places was written."""
+        size = self.data.dtype.itemsize
+        first, last = ((self._at + (places + n) * size - n) // self._width for n in (0, 1))
+        return bool(self._memory.mask[first].all() and self._memory.mask[last].all())
+
     def store(self, value: Any, at: int, lanes: int, line: int) -> None:
         """A vector, or a scalar for one lane."""
         super().store(value, at, lanes, line)

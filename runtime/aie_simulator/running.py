@@ -17,6 +17,7 @@ from dslc.runtime.aie_simulator.module import load
 from dslc.runtime.aie_simulator.parts import Memory, element_type
 from dslc.runtime.aie_simulator.reader import faults
 from dslc.runtime.aie_simulator.sequence import Argument, HostSequence, arguments_of
+from dslc.runtime.aie_simulator.settings import Settings
 from dslc.runtime.elements import Array
 
 
@@ -26,7 +27,8 @@ class Run:
     memory, which the host itself need not touch.
 
     `busy` cycles and `spans` are by process, `memory` are the most bytes that tiles (column, row) hold,
-    `configurations` counts how often the array was configured.
+    `configurations` counts how often the array was configured; `left` is what a lenient run leaves on
+    its way.
     """
 
     cycles: float
@@ -36,6 +38,7 @@ class Run:
     host_written: int
     memory: dict[tuple[int, int], int]
     configurations: int = 1
+    left: tuple[str, ...] = ()
 
     @property
     def microseconds(self) -> float:
@@ -64,40 +67,47 @@ def simulate(
     device: str | None = None,
     sequence: str | None = None,
     functions: Functions | None = None,
+    waits: bool = False,
+    zeroed: bool = False,
+    overlay: bool = False,
+    lenient: bool = False,
     until: float = math.inf,
 ) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
-    `blank` marks, by an argument's number, elements that hold nothing yet (True): what is read of those
-    before it is written is a fault. With `bfp16` products of bf16 round their operands to blocks that
+    An array may be larger than its argument's type: sequences may go beyond what the type says. `blank`
+    marks, by an argument's number, elements that hold nothing yet (True): what is read of those before
+    it is written is a fault. With `bfp16` products of bf16 round their operands to blocks that
     share an exponent, as AIE2P's matrix unit does when it is told to be fast. Where a module has
     several sequences, `device` and `sequence` name the one that is dispatched; `functions` are those it
-    declares only, by name (cores/calls.py). AieFault where the module breaks a rule of the machine.
-    Without arrays nothing is computed: what remains are the waits, the traffic and the times.
+    declares only, by name (cores/calls.py). `waits`, `zeroed`, `overlay` and `lenient` are for what
+    compilers and the runtime may see to (settings.py). AieFault where the module breaks a rule of the
+    machine. Without arrays nothing is computed: what remains are the waits, the traffic and the times.
     TimeoutError where it goes on at `until`, of time.monotonic().
     """
     with faults():
-        return _simulated(text, arrays, blank or {}, bfp16, device, sequence, functions, until)
+        settings = Settings(
+            arrays is not None, bfp16, functions or {}, waits, zeroed, overlay, lenient
+        )
+        return _simulated(text, arrays, blank or {}, device, sequence, settings, until)
 
 
 def _simulated(
     text: str,
     arrays: Sequence[Array] | None,
     blank: Mapping[int, Array],
-    bfp16: bool,
     device: str | None,
     sequence: str | None,
-    functions: Functions | None,
+    settings: Settings,
     until: float,
 ) -> Run:
     module = load(text, device, sequence)
     engine, totals = Engine(), Totals()
-    values = arrays is not None
     dispatch = module.dispatch
     types = arguments_of(dispatch)
     given = _blanks(types, dispatch.line) if arrays is None else arrays
     memories = _arguments(types, given, blank, dispatch.line)
-    host = HostSequence(module, engine, totals, values=values, bfp16=bfp16, functions=functions)
+    host = HostSequence(module, engine, totals, settings)
     process = Process("the host", host.process(memories), server=False)
     engine.start(process)
     engine.run(until)
@@ -106,7 +116,8 @@ def _simulated(
     busy = {**totals.busy, process.name: process.busy}
     spans = {**totals.spans, process.name: process.spans}
     read, written = (totals.moved[way] * WORD for way in ("MM2S", "S2MM"))
-    return Run(engine.now, busy, spans, read, written, totals.memory, totals.configurations)
+    left = tuple(totals.left)
+    return Run(engine.now, busy, spans, read, written, totals.memory, totals.configurations, left)
 
 
 def _blanks(types: Sequence[Argument], line: int) -> list[Array]:
@@ -125,7 +136,7 @@ def _arguments(
     found = []
     for number, (own, array) in enumerate(zip(types, arrays, strict=True)):
         dtype: np.dtype[Any] = element_type(own.kind, line)
-        if array.size != own.count or array.dtype.itemsize != dtype.itemsize:
+        if array.size < own.count or array.dtype.itemsize != dtype.itemsize:
             given = f"{array.size} of {array.dtype}"
             text = f"{own.name} is {own.count} of {own.kind}, not {given}"
             raise AieFault("argument", text, line=line)

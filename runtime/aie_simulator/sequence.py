@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dslc.compiler.mlir import Number
+from dslc.compiler.mlir import Number, Use
 from dslc.runtime.aie_simulator.configuration import Configuration, Totals
-from dslc.runtime.aie_simulator.cores.calls import Functions
 from dslc.runtime.aie_simulator.engine import Engine, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.explicit import known
 from dslc.runtime.aie_simulator.machine import RATES
 from dslc.runtime.aie_simulator.module import CONFIGURE, LOAD, RUN, Module, sequences
-from dslc.runtime.aie_simulator.parts import HostMemory, Memory
+from dslc.runtime.aie_simulator.parts import HostMemory, Memory, View
 from dslc.runtime.aie_simulator.reader import Operation, elements_of
+from dslc.runtime.aie_simulator.settings import Settings
 from dslc.runtime.aie_simulator.transfers import Transfers
 
 Values = dict[str, object]
@@ -50,13 +52,10 @@ class HostSequence:
         module: Module,
         engine: Engine,
         totals: Totals,
-        *,
-        values: bool,
-        bfp16: bool = False,
-        functions: Functions | None = None,
+        settings: Settings,
     ) -> None:
         self._module, self._engine, self._totals = module, engine, totals
-        self._values, self._bfp16, self._functions = values, bfp16, functions
+        self._settings = settings
         self._shared = HostMemory(RATES.host)
         self._now: Configuration | None = None
         self._symbol = module.main
@@ -80,12 +79,10 @@ class HostSequence:
             self._engine,
             self._shared,
             self._totals,
-            values=self._values,
-            bfp16=self._bfp16,
-            functions=self._functions,
-            beside=self._module.globals,
+            self._settings,
+            self._module.globals,
         )
-        self._transfers = Transfers(self._now.device, self._engine)
+        self._transfers = Transfers(self._now, self._engine, waits=self._settings.waits)
         return self._now
 
     def _end(self) -> Steps:
@@ -100,10 +97,6 @@ class HostSequence:
                 case name if name == CONFIGURE:
                     yield from self._end()
                     yield self._configure(op.text("symbol"), op.line).cycles
-                    for inner in op.body:
-                        if inner.name not in (RUN, "aie.end"):
-                            text = f"{inner.name} in a configuration"
-                            raise AieFault("syntax", text, line=inner.line)
                     yield from self._commands(op.body, values)
                     yield from self._end()
                 case name if name == RUN:
@@ -119,6 +112,8 @@ class HostSequence:
                 case "scf.if":
                     yield from self._branch(op, values)
                 case "aie.end" | "scf.yield" | "aiex.npu.preempt" | "func.return" | "return":
+                    pass
+                case "aie.trace.host_config" | "aie.trace.start_config":
                     pass
                 case name if name.partition(".")[0] in ("arith", "memref"):
                     self._value(op, values)
@@ -172,6 +167,8 @@ class HostSequence:
         if op.name == "memref.get_global":
             assert self._now is not None
             values[op.results[0]] = self._now.constant(op)
+        elif word in ("subview", "reinterpret_cast"):
+            values[op.results[0]] = _part(op, values)
         elif op.name.startswith("memref."):
             if word not in ("assume_alignment", "cast", "collapse_shape", "expand_shape"):
                 raise AieFault("syntax", f"{op.name} in a sequence", line=op.line)
@@ -183,6 +180,37 @@ class HostSequence:
         else:
             given = [number(values, n, op.line) for n in op.operands]
             values[op.results[0]] = _computed(op, word, given)
+
+
+def _part(op: Operation, values: Values) -> View:
+    """`memref.subview` of elements that lie together, or those of a part by another shape."""
+    memory, kind = values.get(op.operands[0]), op.types[0]
+    if not isinstance(memory, Memory):
+        raise AieFault("symbol", f"{op.operands[0]} is no array", line=op.line)
+    offsets, sizes, steps = (
+        [known(e if isinstance(e, Use) else Number(e), values, op.line) for e in op.attributes[n]]
+        for n in ("offsets", "sizes", "strides")
+    )
+    if op.name == "memref.subview":
+        inner = [math.prod(kind.shape[n + 1 :]) for n in range(len(kind.shape))]
+        start = sum(o * d for o, d in zip(offsets, inner, strict=True))
+        runs = all(s == 1 or n == 1 for n, s in zip(sizes, steps, strict=True))
+        if not runs or not _lie_together(sizes, kind.shape):
+            raise AieFault("operation", "a part whose elements lie apart", line=op.line)
+    elif start := sum(offsets):
+        raise AieFault("operation", f"a part that begins {start} elements on", line=op.line)
+    at = start * memory.data.dtype.itemsize
+    return View(memory, at, math.prod(sizes), memory.kind, op.line)
+
+
+def _lie_together(sizes: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether a box of a row-major array is one run of elements."""
+    inner = False
+    for size, whole in zip(sizes, shape, strict=True):
+        if inner and size != whole:
+            return False
+        inner |= size > 1
+    return True
 
 
 def _computed(op: Operation, word: str, given: list[int]) -> int:
@@ -241,7 +269,7 @@ def _bound(sequence: Operation, memories: Sequence[Memory], line: int | None = N
         raise AieFault("argument", f"{len(memories)} arguments for {len(arguments)}", line=line)
     bound: Values = {}
     for own, memory in zip(arguments, memories, strict=True):
-        if (memory.count, memory.kind) != (own.count, own.kind):
+        if memory.count < own.count or memory.kind != own.kind:
             given = f"{memory.name} {memory.count} of {memory.kind}"
             text = f"{own.name} is {own.count} of {own.kind}, {given}"
             raise AieFault("argument", text, line=line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
@@ -56,6 +57,19 @@ class Port:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
+class Terminal(Protocol):
+    """An end of streams: it sends to `streams`, by the number of a packet, and receives by `port`."""
+
+    streams: dict[int, Stream]
+    port: Port | None
+    line: int
+
+    @property
+    def name(self) -> str:
+        """Where it is."""
+        ...
+
+
 class Stream:
     """From one DMA channel to one or more: the slowest consumer holds back all.
 
@@ -104,6 +118,11 @@ class Stream:
                 engine.notify(port.filled)
             at += len(part)
         if self.packet is not None:
-            for port in self.ports:
+            self.leave(engine)
+
+    def leave(self, engine: Engine) -> None:
+        """Its packet has ended: others may use the ports."""
+        for port in self.ports:
+            if port.holder is self:
                 port.holder = None
                 engine.notify(port.free)

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 from dslc.compiler.mlir import Number, Use
 from dslc.runtime.aie_simulator.channels import Channel, Task
+from dslc.runtime.aie_simulator.configuration import Configuration
+from dslc.runtime.aie_simulator.control.register_commands import RegisterCommands
 from dslc.runtime.aie_simulator.descriptors import Descriptor, check_descriptor
-from dslc.runtime.aie_simulator.device import Device, kind_of_tile
+from dslc.runtime.aie_simulator.device import kind_of_tile
 from dslc.runtime.aie_simulator.engine import Engine, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.explicit import builder, chain_of, known, packet_of
+from dslc.runtime.aie_simulator.machine import QUEUE
 from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
-from dslc.runtime.aie_simulator.registers import Registers
 
 Values = dict[str, object]
 
@@ -32,17 +34,17 @@ class Configured:
 class Transfers:
     """The commands of sequences to a device."""
 
-    def __init__(self, device: Device, engine: Engine) -> None:
-        self._device, self._engine = device, engine
+    def __init__(self, configuration: Configuration, engine: Engine, *, waits: bool) -> None:
+        self._device, self._engine, self._waits = configuration.device, engine, waits
         self._descriptors: dict[tuple[Tile, int], Task] = {}
         self._held: set[tuple[Tile, int]] = set()
-        self._registers = Registers(device, engine)
+        self._registers = RegisterCommands(self._device, configuration.registers)
 
     def command(self, op: Operation, values: Values) -> Steps:
         """One command."""
         match op.name:
             case "aiex.npu.dma_memcpy_nd":
-                self._copy(op, values)
+                yield from self._copy(op, values)
             case "aiex.npu.dma_wait":
                 yield from self._wait(self._host_channel(op.text("symbol"), op.line))
             case "aiex.npu.sync":
@@ -52,10 +54,10 @@ class Transfers:
             case "aiex.dma_start_bd_chain" | "aiex.dma_start_bd_chain_for":
                 configured = self._chain(op, values)
                 values[op.results[0]] = configured
-                configured.channel.push(self._engine, configured.task, op.line)
+                yield from self._push(configured.channel, configured.task, op.line)
             case "aiex.dma_start_task":
                 configured = self._task(op, values)
-                configured.channel.push(self._engine, configured.task, op.line)
+                yield from self._push(configured.channel, configured.task, op.line)
             case "aiex.dma_await_task":
                 configured = self._task(op, values)
                 if not configured.task.token:
@@ -72,12 +74,18 @@ class Transfers:
             case _:
                 self._registers.command(op, values)
 
+    def _push(self, channel: Channel, task: Task, line: int) -> Steps:
+        """A task is pushed, where the host waits for it when there is a place."""
+        while self._waits and len(channel.tasks) >= QUEUE:
+            yield channel.room
+        channel.push(self._engine, task, line)
+
     def _host_channel(self, name: str, line: int) -> Channel:
         if name not in self._device.host:
             raise AieFault("symbol", f"@{name} has no end in a shim tile", line=line)
         return self._device.host[name]
 
-    def _copy(self, op: Operation, values: Values) -> None:
+    def _copy(self, op: Operation, values: Values) -> Steps:
         line, name = op.line, op.text("metadata", "")
         channel = self._host_channel(name, line)
         memory = values.get(op.operands[0])
@@ -103,7 +111,7 @@ class Transfers:
         token = op.flag("issue_token") or channel.direction == "S2MM"
         task = Task([descriptor], token=token, line=line)
         self._write(channel.tile, number, task, line)
-        channel.push(self._engine, task, line)
+        yield from self._push(channel, task, line)
 
     def _write(self, tile: Tile, number: int, task: Task, line: int) -> None:
         """A descriptor is written: its last task must have ended."""
@@ -186,7 +194,8 @@ class Transfers:
         half = kind.descriptors // 2 if kind.dims == 4 else 0
         first = half if half and channel.number % 2 else 0
         for number in range(first, first + (half or kind.descriptors)):
-            if (channel.tile, number) not in self._held:
+            last = self._descriptors.get((channel.tile, number))
+            if (channel.tile, number) not in self._held and (last is None or last.ended):
                 return number
         text = f"no descriptor of tile {channel.tile[0]}, {channel.tile[1]} is free"
         raise AieFault("descriptors", text, line=line)

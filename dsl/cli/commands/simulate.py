@@ -16,9 +16,10 @@ dslc simulate add.py --entry add -i a=a.npy -i b=b.npy --grid 2 --timeline run.s
 dslc simulate aie.mlir -i in=in.npy -i scale=3 --output out.npz
 dslc simulate aie.mlir -i a=random -i b=random --functions kernels.py --timeline run.svg
 dslc simulate two.mlir --device design2 --sequence seq -i in=arrays.npz:x
+dslc simulate aie.mlir -i in=in.npy --assume waits --assume lenient
 """
 _PYTHON = ("entry", "target", "grid")  # options of kernels in NKI
-_MODULES = ("device", "sequence", "functions", "bfp16")  # options of modules for NPUs
+_MODULES = ("device", "sequence", "functions", "assume", "bfp16")  # options of modules for NPUs
 
 
 @click.command("simulate", cls=Documented, examples=_EXAMPLES)
@@ -53,6 +54,13 @@ _MODULES = ("device", "sequence", "functions", "bfp16")  # options of modules fo
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="MLIR: functions that the module only declares, in Python by their names.",
 )
+@click.option(
+    "--assume",
+    type=click.Choice(["waits", "zeroed", "overlay", "lenient"]),
+    multiple=True,
+    help="MLIR: what is seen to elsewhere: the host waits for a place in a full queue; tiles' memory "
+    "begins with zeros; columns have flows for control packets; what is left at the end is no fault.",
+)
 @click.option("--bfp16", is_flag=True, help="MLIR: multiply bf16 in blocks that share an exponent.")
 @click.option(
     "--output",
@@ -75,6 +83,7 @@ def command(
     device: str | None,
     sequence: str | None,
     functions: Path | None,
+    assume: tuple[str, ...],
     bfp16: bool,
     output: Path | None,
     timeline: Path | None,
@@ -90,7 +99,7 @@ def command(
         from dslc.cli.npu_modules import ModuleOptions, run_module
 
         _refuse(ctx, _PYTHON, file)
-        options = ModuleOptions(device, sequence, functions, bfp16, seed)
+        options = ModuleOptions(device, sequence, functions, assume, bfp16, seed)
         run_module(file, inputs, options, output, timeline)
         return ExitCode.OK
     from dslc.cli.nki_kernels import run_kernel

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 from dslc.compiler.mlir import Type
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.parts import Memory
 from dslc.runtime.aie_simulator.reader import Operation
 
 Resolve = Callable[[str], str]
@@ -34,6 +37,36 @@ def store(op: Operation, _: str, resolve: Resolve) -> str:
     value, memory, *indices = (resolve(x) for x in op.operands)
     lanes = 1 if op.name == "memref.store" else _lanes(op.types[0], op)
     return f"{memory}.store({value}, {_place(op, indices, op.types[1])}, {lanes}, {op.line})"
+
+
+def transfer(op: Operation, _: str, resolve: Resolve) -> str:
+    """`vector.transfer_read` and `transfer_write` of a row of lanes: what sticks out is padding."""
+    reads = op.name == "vector.transfer_read"
+    memory_at = 0 if reads else 1
+    memory, kind = resolve(op.operands[memory_at]), op.types[memory_at]
+    indices = [resolve(x) for x in op.operands[memory_at + 1 : memory_at + 1 + len(kind.shape)]]
+    rest = op.operands[memory_at + 1 + len(kind.shape) :]
+    if "permutation_map" in op.attributes or len(rest) != reads:
+        raise AieFault("operation", f"{op.name} with a permutation or a mask", line=op.line)
+    lanes = _lanes(op.type if reads else op.types[0], op)
+    place = _place(op, indices, kind)
+    room = f"{kind.shape[-1]} - {indices[-1]}"
+    if reads:
+        return f"padded({memory}, {place}, {lanes}, {room}, {resolve(rest[0])}, {op.line})"
+    return f"cut({memory}, {place}, {resolve(op.operands[0])}, {room}, {op.line})"
+
+
+def padded(memory: Memory, at: int, lanes: int, room: int, padding: Any, line: int) -> Any:
+    """A vector from a place on, with padding for what is beyond the room."""
+    inside = max(0, min(lanes, room))
+    part = memory.load(at, inside, line)
+    return np.concatenate([part, np.full(lanes - inside, padding, part.dtype)])
+
+
+def cut(memory: Memory, at: int, value: Any, room: int, line: int) -> None:
+    """A vector to a place, without what is beyond the room."""
+    inside = max(0, min(len(value), room))
+    memory.store(value[:inside], at, inside, line)
 
 
 def _lanes(kind: Type, op: Operation) -> int:

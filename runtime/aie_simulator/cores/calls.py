@@ -6,6 +6,12 @@ is a generator; its parameter `core` has `put_cascade(vector, type)` and `get_ca
 
     def pass_on(x, core):
         yield from core.put_cascade(x[:16], "i32")
+
+A lock that is passed has `acquire(amount, equal=False)`, which waits, and `release(amount)`:
+
+    def pass_when_full(x, full, free):
+        yield from full.acquire(1)
+        free.release(1)
 """
 
 from __future__ import annotations

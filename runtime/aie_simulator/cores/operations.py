@@ -97,6 +97,8 @@ def as_bf16(x: Any, _: int) -> Any:
 
 
 NAMES: dict[str, Any] = {
+    "padded": accesses.padded,
+    "cut": accesses.cut,
     "np": np,
     "R": round_bf16,
     "W": _wrapped,
@@ -342,6 +344,8 @@ _FAMILIES: dict[str, Callable[[Operation, str, Resolve], str]] = {
     "vector": vectors.vector,
     "vector.load": accesses.load,
     "vector.store": accesses.store,
+    "vector.transfer_read": accesses.transfer,
+    "vector.transfer_write": accesses.transfer,
     "memref.load": accesses.load,
     "memref.store": accesses.store,
     "memref.view": accesses.view,

@@ -27,6 +27,7 @@ from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.explicit import ACTIONS, check_reach, fill
 from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile, element_type
 from dslc.runtime.aie_simulator.reader import Operation, elements_of
+from dslc.runtime.aie_simulator.settings import Settings
 
 
 class _Translation:
@@ -151,7 +152,10 @@ def _native(t: _Translation, op: Operation) -> bool:
 
 def _acquire(t: _Translation, op: Operation) -> None:
     t.pause()
-    t.line(f"{python(op.results[0])} = yield from rt.acquire({_fifo(op)})")
+    names = ", ".join(map(python, op.results))
+    if op.type.kind == "memref":  # from 1.4 on: the objects themselves
+        names = f"[{names}]"
+    t.line(f"{names} = yield from rt.acquire({_fifo(op)})")
 
 
 def _fifo(op: Operation) -> str:
@@ -202,12 +206,32 @@ def _call(t: _Translation, op: Operation) -> None:
     if name not in t.device.symbols:
         raise AieFault("symbol", f"@{name} is not declared", line=op.line)
     t.pause()
+    # What it takes is not known: as modelled, a cycle for each element of its largest array.
+    t.slots.scalar += max((k.count for k in op.types if k.kind == "memref"), default=0)
     if not t.values:
         return
     t.names[f"f_{name}"] = called(name, t.functions, op)
-    given = ", ".join(t.resolve(n) for n in op.operands)
+    given = ", ".join(_argument(t, n) for n in op.operands)
     results = ", ".join(python(r) for r in op.results)
     t.line(f"{f'{results} = ' if results else ''}yield from f_{name}(rt, [{given}])")
+
+
+def _argument(t: _Translation, name: str) -> str:
+    """What a function is given: a value, a memory, or a lock that it may use."""
+    lock = t.device.values.get(name)
+    if not isinstance(lock, Lock):
+        return t.resolve(name)
+    t.names[f"l_{python(name)}"] = lock
+    return f"rt.handle(l_{python(name)})"
+
+
+def _copy(t: _Translation, op: Operation) -> None:
+    """`memref.copy`: all elements of one memory into another."""
+    source, target = (t.resolve(n) for n in op.operands)
+    t.slots.vector += max(1, op.types[0].count // 16)
+    if t.values:
+        count = op.types[0].count
+        t.line(f"{target}.store({source}.load(0, {count}, {op.line}), 0, {count}, {op.line})")
 
 
 def _constant_memory(t: _Translation, op: Operation) -> None:
@@ -248,6 +272,7 @@ _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
     "aie.get_cascade": _get,
     "func.call": _call,
     "memref.get_global": _constant_memory,
+    "memref.copy": _copy,
     "memref.alloc": _local_memory,
     "memref.alloca": _local_memory,
     "memref.dealloc": lambda _t, _o: None,
@@ -294,18 +319,14 @@ def core_process(
     device: Device,
     tile: Tile,
     core: Operation,
-    *,
-    values: bool = True,
-    bfp16: bool = False,
+    settings: Settings,
     library: Library | None = None,
-    functions: Functions | None = None,
 ) -> Process:
     """The process of a core; without values only its loops and waits, in the same time.
 
-    Where a `library` is given, what waits for nobody is added to it, and called there. `functions` are
-    those that the module declares only.
+    Where a `library` is given, what waits for nobody is added to it, and called there.
     """
-    translation = _Translation(device, tile, values, library, functions or {})
+    translation = _Translation(device, tile, settings.values, library, settings.functions)
     region = core.regions[0]
     if len(region) == 1:
         translation.body(core.body)
@@ -314,7 +335,7 @@ def core_process(
     _check_endless(core, translation.numbers)
     translation.pause()
     text = "def run(rt):\n    t = 0\n" + "\n".join(translation.lines) + "\n"
-    rounding = operations.block_floating if bfp16 else operations.as_bf16
+    rounding = operations.block_floating if settings.bfp16 else operations.as_bf16
     names = {**operations.NAMES, **translation.names, "Q": rounding}
     exec(compile(text, f"<core {tile[0]}, {tile[1]}>", "exec"), names)
     steps: Steps = names["run"](Runtime(engine, device, tile))

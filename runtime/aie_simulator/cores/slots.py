@@ -33,9 +33,9 @@ class Slots:
         chunks = max(map(_chunks, (*op.types, *op.result_types)), default=0)
         if op.name == "vector.contract":
             self.product += _macs(op) / RATES.macs
-        elif op.name.endswith(".load"):
+        elif op.name.endswith((".load", ".transfer_read")):
             self.loads += max(1, chunks) / RATES.loads
-        elif op.name.endswith(".store"):
+        elif op.name.endswith((".store", ".transfer_write")):
             self.stores += max(1, chunks) / RATES.stores
         elif op.name in _SPECIAL or (op.name.startswith("math.") and op.name != "math.fma"):
             self.vector += RATES.special * max(1, chunks)

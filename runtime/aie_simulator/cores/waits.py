@@ -11,6 +11,21 @@ from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.parts import Cascade, Lock, Tile
 
 
+class LockHandle:
+    """A lock that a core passes to a function."""
+
+    def __init__(self, engine: Engine, lock: Lock) -> None:
+        self._engine, self._lock = engine, lock
+
+    def acquire(self, amount: int = 1, *, equal: bool = False) -> Steps:
+        """Wait until the value is at least, or exactly, the amount, and subtract it."""
+        yield from self._lock.acquire(amount, equal=equal)
+
+    def release(self, amount: int = 1) -> None:
+        """Add to the value."""
+        self._lock.release(self._engine, amount)
+
+
 class Runtime:
     """The core of a tile."""
 
@@ -79,6 +94,10 @@ class Runtime:
         yield from cascade.get(self._engine)
         bits = cascade.queue.popleft()
         return from_bytes(bits, kind) if bits else None
+
+    def handle(self, lock: Lock) -> LockHandle:
+        """A lock as a function has it."""
+        return LockHandle(self._engine, lock)
 
     def lock(self, lock: Lock, action: str, value: int) -> Steps:
         """`aie.use_lock` of a core."""

@@ -69,6 +69,15 @@ def test_what_is_wrong_names_its_line(simulate: Simulate, tmp_path: Path) -> Non
     assert (code, "no such argument" in text) == (2, True)
 
 
+def test_what_is_left_is_said_where_that_is_no_fault(simulate: Simulate, tmp_path: Path) -> None:
+    module = tmp_path / "aie.mlir"
+    module.write_text(passed_through(ADD, old=False).replace("[1, 1, 1, 32]", "[1, 1, 1, 16]", 1))
+    code, text = simulate(str(module))
+    assert (code, "leftover: 4 words" in text) == (4, True)
+    code, text = simulate(str(module), "--assume", "lenient", "--assume", "waits")
+    assert (code, "left:         4 words" in text) == (0, True), text
+
+
 def test_options_of_the_other_kind_are_refused(simulate: Simulate, tmp_path: Path) -> None:
     module = tmp_path / "aie.mlir"
     module.write_text(passed_through(ADD))

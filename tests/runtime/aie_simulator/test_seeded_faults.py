@@ -109,7 +109,7 @@ _FAULTS: list[tuple[str, Case, str, Edit]] = [
     ("a task of too many turns", _ADD, "iteration",
      swap(r"\[1, 1, 1, 1024\]\[0, 0, 0, 1\]", "[65, 1, 1, 4][4, 0, 0, 1]")),
     ("a task that counts too far", _ADD, "wrap",
-     swap(r"\[1, 1, 1, 1024\]\[0, 0, 0, 1\]", "[1, 1, 1024, 1][0, 0, 1, 1]")),
+     swap(r"\[1, 1, 1, 1024\]\[0, 0, 0, 1\]", "[1, 1, 1024, 1][0, 0, 2, 1]")),
     ("a task that steps too far", _ADD, "step",
      swap(r"\[1, 1, 1, 1024\]\[0, 0, 0, 1\]", "[1, 1, 2, 512][0, 0, 2097152, 1]")),
     ("a task that goes backwards", _ADD, "step",

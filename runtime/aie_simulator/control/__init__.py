@@ -1,0 +1,1 @@
+"""What controls a running array: registers, commands that write them, control packets, resets."""
