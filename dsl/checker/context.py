@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dslc.checker.emit import Emitter
 from dslc.checker.failure import Poisoned, fail, needs_dims
@@ -22,6 +22,9 @@ from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 from dslc.frontend.imports import STANDARD
+
+if TYPE_CHECKING:
+    from dslc.compiler.targets import Target
 
 MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
@@ -114,6 +117,7 @@ class Context:
     block_index: tuple[ex.Var, ...] = ()
     inline_scalars: bool = False
     known_functions: frozenset[str] = frozenset()
+    machine: Target | None = None
     totals: set[Value] = field(default_factory=set)
     inlined: int = 0
     observer: Observer | None = field(default_factory=_observer.get)
