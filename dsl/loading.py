@@ -19,7 +19,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.manifest import plain_choice
-from dslc.compiler.targets import INTERP, find_target
+from dslc.compiler.targets import INTERP, find_target, listed_as
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines.machine import Machine
@@ -146,7 +146,11 @@ def _target(index: Index, wanted: str | None) -> str:
     if wanted is None:
         candidates = list(index.targets) if len(index.targets) == 1 else list(_present(index))
     else:
-        candidates = [t for t in (resolve_target(wanted),) if t in index.targets]
+        name = resolve_target(wanted)
+        listed = listed_as(name, index.targets)
+        candidates = [listed] if listed is not None else []
+        if name != wanted:
+            candidates += [t for t in _present(index) if find_target(t).family == wanted]
     if not candidates:
         raise error(
             "DSL0834",

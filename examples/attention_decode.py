@@ -1,9 +1,9 @@
 """Attention of one or a few new tokens over long caches (Dao and others, Flash-Decoding, 2023).
 
 With few queries the time is that of reading keys and values, so all of a machine must read. The keys
-of a sequence are divided among UNITS // (B * HK) turns, and those of a turn among WAYS warps, each with
-a maximum and sums of its own. The heads of a group are rows of one product and share what is read. A
-second kernel joins the parts.
+of a sequence are divided among so many turns that all of a machine have one, and those of a turn among
+WAYS warps, each with a maximum and sums of its own. The heads of a group are rows of one product and
+share what is read. A second kernel joins the parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 from dslc.lang import *
 
 T = f16
-UNITS = 132  # turns that are to be busy at once; more where lengths differ much
 LOG2_E, WAYS, BL, BH, BD = dims("LOG2_E WAYS BL BH BD")
 B, S, L, P, HQ, HK, D = dims("B S L P HQ HK D")
 
@@ -105,9 +104,9 @@ def attention_decode(
     y: out[T, B, S, HQ, D],
 ) -> None:
     """y = softmax(scale * q @ k^T, masked to key <= past + query) @ v, for each sequence and head."""
-    o = buffer(f32, [B, max(1, min(64, UNITS // (B * HK))), S, HQ, D])
-    top = buffer(f32, [B, max(1, min(64, UNITS // (B * HK))), S, HQ])
-    total = buffer(f32, [B, max(1, min(64, UNITS // (B * HK))), S, HQ])
+    o = buffer(f32, [B, max(1, min(64, turns_at_once() // (B * HK))), S, HQ, D])
+    top = buffer(f32, [B, max(1, min(64, turns_at_once() // (B * HK))), S, HQ])
+    total = buffer(f32, [B, max(1, min(64, turns_at_once() // (B * HK))), S, HQ])
     attention_parts(q, k, v, past, scale, o, top, total)
     join_parts(o, top, total, y)
 

@@ -9,7 +9,7 @@ from dslc.codegen.c_family.launching import (
 )
 from dslc.codegen.calls import program_artifact
 from dslc.codegen.hip.generate import emit
-from dslc.codegen.hip.toolchain import DEFAULT, Binary, Options, chip_of, compile_hip
+from dslc.codegen.hip.toolchain import DEFAULT, Binary, Options, compile_hip
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, TileProgram
@@ -36,7 +36,7 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
 def _lower_kernel(
     kernel: Kernel, target: Target, options: Options, compiled: dict[str, Binary]
 ) -> Artifact:
-    chip = chip_of(target.name)
+    chip = target.chip
     text, shared = emit(kernel, target)
     if text not in compiled:
         compiled[text] = compile_hip(text, chip, options, f"{kernel.name}.hip")

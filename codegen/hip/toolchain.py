@@ -54,11 +54,6 @@ class Binary:
 DEFAULT = Options()
 
 
-def chip_of(target: str) -> str:
-    """`gfx950` of `hip:gfx950`."""
-    return target.partition(":")[2]
-
-
 def find_compiler() -> Compiler:
     """The preferred one; DSL0951 without any."""
     compiler = next(compilers(), None)

@@ -6,7 +6,9 @@ dsl/machines says what is done with them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from dslc.compiler.diagnostics import error
@@ -33,8 +35,11 @@ def remove(family: str) -> None:
 
 
 def find_target(name: str) -> Target:
-    """The target of that name, such as `cuda:sm_90a`; DSL0901 where there is none."""
-    target = TARGETS.get(name)
+    """The target of that name, such as `cuda:sm_90a`; DSL0901 where there is none.
+
+    `cuda:sm_90a.114` is the GPU of that kind with 114 multiprocessors.
+    """
+    target = TARGETS.get(name) or _of_units(name)
     if target is not None:
         return target
     family = [t for t in TARGETS if t.split(":")[0] == name.split(":", maxsplit=1)[0]]
@@ -44,4 +49,21 @@ def find_target(name: str) -> Target:
     raise error("DSL0901", f"there is no target {name!r}", hint=hint)
 
 
-__all__ = ["INTERP", "TARGETS", "Atom", "MemorySpace", "Target", "find_target"]
+def listed_as(name: str, listed: Iterable[str]) -> str | None:
+    """The target of a list that serves one: itself, or its kind with the usual number of units."""
+    among = tuple(listed)
+    return next((t for t in (name, name.partition(".")[0]) if t in among), None)
+
+
+@functools.cache
+def _of_units(name: str) -> Target | None:
+    """The GPU of a name that ends with a number of multiprocessors; None for another name."""
+    plain, _, units = name.rpartition(".")
+    target = TARGETS.get(plain)
+    if target is None or target.rates is None or not (units.isdecimal() and int(units)):
+        return None
+    title = f"{target.title}, of {int(units)} multiprocessors"
+    return replace(target, name=name, title=title, units=int(units))
+
+
+__all__ = ["INTERP", "TARGETS", "Atom", "MemorySpace", "Target", "find_target", "listed_as"]

@@ -11,7 +11,7 @@ from dslc.compiler.layout import (
     local,
     spatial,
 )
-from dslc.compiler.targets.cuda_rates import A100, H200
+from dslc.compiler.targets.cuda_rates import A100, B200, B300, H200, L40S, RTX_PRO_6000
 from dslc.compiler.targets.rates import Rates
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
@@ -101,26 +101,52 @@ _AMPERE = (
     MMA_M16N8K64,
     MMA_M8N8K4,
 )
-
-
-def _memories(rates: Rates) -> tuple[MemorySpace, ...]:
-    return (
-        MemorySpace("register", 255 * 4, "thread"),
-        MemorySpace("shared", rates.block_shared_bytes, "block"),
-    )
-
-
 # Of 16 elements, those of one byte fill the widest access; of 8, 4 and 2 those of 2, 4 and 8 bytes.
 _DIVISORS = (16, 8, 4, 2)
 
-SM_80 = Target(
-    "cuda:sm_80", "cuda", "NVIDIA A100 (Ampere)", 32, 1024, _memories(A100), _AMPERE, BANKS, 108,
-    _DIVISORS, A100, matrix_loads=True,
-)  # fmt: skip
-SM_90A = Target(
-    "cuda:sm_90a", "cuda", "NVIDIA H100, H200 (Hopper)", 32, 1024, _memories(H200),
-    (*_AMPERE, MMA_M16N8K32_FP8, *_WGMMA), BANKS, 132, _DIVISORS, H200, bulk_copies=True,
-    matrix_stores=True, matrix_loads=True, dependent_launches=True,
-)  # fmt: skip
 
-TARGETS = (SM_80, SM_90A)
+def _target(
+    chip: str,
+    title: str,
+    units: int,
+    rates: Rates,
+    *atoms: Atom,
+    hopper: bool = False,
+    clusters: int = 1,
+) -> Target:
+    """A chip of so many multiprocessors, with what all from `sm_80` on have.
+
+    From Hopper on there are TMA, mbarriers, stmatrix and launches that depend (`hopper`).
+    """
+    memories = (
+        MemorySpace("register", 255 * 4, "thread"),
+        MemorySpace("shared", rates.block_shared_bytes, "block"),
+    )
+    return Target(
+        f"cuda:{chip}", "cuda", f"NVIDIA {title}", 32, 1024, memories, (*_AMPERE, *atoms), BANKS, units,
+        _DIVISORS, rates, bulk_copies=hopper, matrix_stores=hopper, matrix_loads=True,
+        dependent_launches=hopper, clusters=clusters,
+    )  # fmt: skip
+
+
+SM_80 = _target("sm_80", "A100 (Ampere)", 108, A100)
+SM_90A = _target(
+    "sm_90a", "H100, H200 (Hopper)", 132, H200, MMA_M16N8K32_FP8, *_WGMMA, hopper=True, clusters=8
+)
+# From here on nothing was measured: their texts are compiled, and emulated. f8 has a unit of its own by
+# mma.sync on sm_89 and sm_120a; elsewhere two products of halves stand for it in the machine code.
+TARGETS = (
+    SM_80,
+    _target("sm_89", "L40S, RTX 40 (Ada)", 142, L40S, MMA_M16N8K32_FP8),
+    SM_90A,
+    _target("sm_100a", "B200 (Blackwell)", 148, B200, hopper=True, clusters=8),
+    _target("sm_103a", "B300 (Blackwell Ultra)", 148, B300, hopper=True, clusters=8),
+    _target(
+        "sm_120a",
+        "RTX PRO 6000, RTX 50 (Blackwell)",
+        188,
+        RTX_PRO_6000,
+        MMA_M16N8K32_FP8,
+        hopper=True,
+    ),
+)

@@ -19,7 +19,8 @@ class Rates:
     in a cycle by unit (the first part of an atom's name) and operand bits; a product of the units in
     `blocking` keeps its scheduler from all other instructions for its time. `registers`, `warps`,
     `blocks` and `shared_bytes` are what a multiprocessor has; a block takes `reserved` more bytes than
-    it asks for.
+    it asks for. `measured` says that predictions were set against times of such a machine; the others'
+    rates are those of data sheets.
     """
 
     clock: float
@@ -41,6 +42,7 @@ class Rates:
     blocks: int = 32
     shared_bytes: int = 0
     reserved: int = 1024
+    measured: bool = False
 
     @property
     def block_shared_bytes(self) -> int:

@@ -12,6 +12,11 @@ from dslc.compiler.targets.rates import CoreRates, Rates
 SWAP = ".swap"
 
 
+def chip_of(name: str) -> str:
+    """The architecture that a GPU's target names, without its family and its number of units."""
+    return name.partition(":")[2].partition(".")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class MemorySpace:
     """A memory of the machine: `bytes` per `unit` (a block's share, a partition, a core)."""
@@ -77,7 +82,7 @@ def _swapped(atom: Atom) -> Atom:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A machine by its name, such as `cuda:sm_90a`.
+    """A machine by its name, such as `cuda:sm_90a`, or `cuda:sm_90a.114` with other `units`.
 
     `warp_size` is the number of threads that can exchange registers (1 where none can), `threads` the
     most threads of a turn. `memories` are listed from the smallest to the largest unit; `banks` are
@@ -93,6 +98,7 @@ class Target:
     threads than a warp, `product_warps` are those that share a large product. `packed_atomics` is where
     pairs of halves are added to memory at once, so that parts of a sum may be added there.
     `dependent_launches` is where a launch may begin before the one before it has ended, and waits.
+    `clusters` is the most blocks that share what they copy in bulk, and read each other's memory.
     """
 
     name: str
@@ -116,6 +122,12 @@ class Target:
     product_warps: int = 8
     packed_atomics: bool = False
     dependent_launches: bool = False
+    clusters: int = 1
+
+    @property
+    def chip(self) -> str:
+        """`sm_90a` of `cuda:sm_90a` and of `cuda:sm_90a.114`."""
+        return chip_of(self.name)
 
     @property
     def is_rated(self) -> bool:

@@ -25,6 +25,7 @@ from dslc.frontend.imports import STANDARD
 
 if TYPE_CHECKING:
     from dslc.checker.programs.views import Views
+    from dslc.compiler.targets import Target
 
 MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
@@ -118,6 +119,7 @@ class Context:
     block_index: tuple[ex.Var, ...] = ()
     inline_scalars: bool = False
     known_functions: frozenset[str] = frozenset()
+    machine: Target | None = None
     totals: set[Value] = field(default_factory=set)
     inlined: int = 0
     observer: Observer | None = field(default_factory=_observer.get)

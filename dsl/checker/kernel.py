@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dslc.checker import loops, signature, statements
 from dslc.checker.calls import FUNCTIONS
@@ -23,20 +24,24 @@ from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Body, Name, use_counts
 from dslc.frontend import tree
 
+if TYPE_CHECKING:
+    from dslc.checker.module import Scope
+
 _ELABORATORS = Elaborators(
     lambda c, node, index: evaluate(c, node, index=index), statements.run, statements.run_function
 )
 
 
-def new_context(outer: dict[str, Item]) -> Context:
+def new_context(scope: Scope) -> Context:
     """An empty context over the names of a module."""
-    return Context(outer, _ELABORATORS, known_functions=frozenset(FUNCTIONS))
+    functions = frozenset(FUNCTIONS)
+    return Context(scope.names, _ELABORATORS, known_functions=functions, machine=scope.machine)
 
 
 def elaborate(
     node: tree.Kernel,
     head: signature.Head,
-    outer: dict[str, Item],
+    scope: Scope,
     define: Mapping[str, Item],
     fixed: Mapping[str, int],
     config: Mapping[str, object],
@@ -46,7 +51,7 @@ def elaborate(
     Raises NeedsDims where dims that are not in `fixed` decide a tile's shape, DiagnosticError with
     every error of the kernel otherwise.
     """
-    c = new_context(outer)
+    c = new_context(scope)
     signature.declare_dims(c, head, fixed)
     chosen = signature.declare_constants(c, head, define, config)
     params = signature.declare_params(c, head)

@@ -46,8 +46,9 @@ class ParamInfo:
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one module."""
+    """The names of one module, and the machine that it is elaborated for."""
 
+    machine: Target | None = None
     names: dict[str, Item] = field(default_factory=dict)
 
 
@@ -103,12 +104,8 @@ class Template:
         signature.unknown_defines(tunes, self.tunes, self.loc)
         tunes = self.choose(dims, tunes)
         if isinstance(self.node, tree.Kernel):
-            return elaborate_kernel(
-                self.node, self.head, self.scope.names, self.define, dims, tunes
-            )
-        return elaborate_program(
-            self.node, self.head, self.scope.names, self.define, dims, tunes, prefer
-        )
+            return elaborate_kernel(self.node, self.head, self.scope, self.define, dims, tunes)
+        return elaborate_program(self.node, self.head, self.scope, self.define, dims, tunes, prefer)
 
     @property
     def dims_of_choices(self) -> tuple[str, ...]:
@@ -123,7 +120,7 @@ class Template:
         """
         if len(config) == len(self.tunes):
             return dict(config)
-        c = new_context(self.scope.names)
+        c = new_context(self.scope)
         return choose(c, self.head, self.define, dims, config, self.loc)
 
 
@@ -152,8 +149,8 @@ class _Loader:
 
     def load(self, module: tree.Module, folder: Path | None) -> Scope:
         """Elaborate a module's items in order."""
-        scope = Scope()
-        c = new_context(scope.names)
+        scope = Scope(self.machine)
+        c = new_context(scope)
         for item in module.items:
             with c.recover(_bound(item)):
                 self._item(c, scope, item, folder)
@@ -180,7 +177,7 @@ class _Loader:
                 scope.names[item.name] = KernelName(self._template(scope, item))
 
     def _template(self, scope: Scope, node: tree.Kernel | tree.Program) -> Template:
-        c = new_context(scope.names)
+        c = new_context(scope)
         node = filled(node, self.machine)
         optional = {p.name for p in node.params if p.optional}
         absent = [n for n in optional if n in self.define and self.define[n] is None]

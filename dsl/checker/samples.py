@@ -60,7 +60,7 @@ def _allowed(
     products = itertools.permutations(sizes, len(dims))
     for chosen in itertools.islice(products, _TRIED):
         fixed = dict(zip(dims, chosen, strict=True))
-        c = new_context(template.scope.names)
+        c = new_context(template.scope)
         declare_dims(c, template.head, fixed)
         declare_constants(c, template.head, template.define, config)
         if not any(is_broken(c, require) for require in template.head.requires):

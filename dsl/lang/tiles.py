@@ -76,5 +76,10 @@ def dim(t: Any, axis: int) -> Any:
 
 
 @in_kernel
+def turns_at_once() -> int:
+    """How many turns the machine that is compiled for runs at once: its multiprocessors, or cores."""
+
+
+@in_kernel
 def cdiv(a: Any, b: Any) -> Any:
     """A / b rounded up, on index scalars."""

@@ -16,6 +16,7 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.cuda import SM_80
+from dslc.compiler.targets.target import chip_of
 from dslc.machines.emulation import is_emulated
 from dslc.machines.machine import (
     CInterface,
@@ -83,8 +84,8 @@ class CudaMachine(Machine):
 
     @classmethod
     def runs_here(cls, target: str) -> bool:
-        """Whether the GPU that is there is the target's."""
-        return target == present_target()
+        """Whether the GPU that is there runs code for the target."""
+        return fits(chip_of(target), CudaDevice.get(0).capability)
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a GPU, as the launch options say."""
@@ -313,14 +314,19 @@ class EmulatedExecutable(Executable):
 
 
 def present_target() -> str:
-    """The target of the GPU that is there; DSL0840 without one, DSL0901 where its kind is not known."""
+    """The target of the GPU that is there; DSL0840 without one, DSL0901 where its kind is not known.
+
+    It says how many multiprocessors the GPU has, where these are not the kind's usual ones.
+    """
     device = CudaDevice.get(0)
-    names = [n for n, t in TARGETS.items() if t.family == SM_80.family]
-    fitting = [n for n in names if fits(n.partition(":")[2], device.capability)]
+    known = [t for t in TARGETS.values() if t.family == SM_80.family]
+    fitting = [t for t in known if fits(t.chip, device.capability)]
     if not fitting:
         text = f"there is no target for {device.name}, compute capability {device.architecture}"
-        raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
-    return max(fitting, key=lambda name: int("".join(filter(str.isdigit, name))))
+        raise error("DSL0901", text, hint=f"the targets are {', '.join(t.name for t in known)}")
+    newest = max(fitting, key=lambda t: int("".join(filter(str.isdigit, t.chip))))
+    units = device.units
+    return newest.name if units in (0, newest.units) else f"{newest.name}.{units}"
 
 
 def _described(parameter: Parameter) -> Param:

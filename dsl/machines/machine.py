@@ -164,7 +164,7 @@ class Machine(ABC):
     def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
         self.target = target
         self._code = code
-        self._model = target.name.partition(":")[2]
+        self._model = target.chip
 
     @classmethod
     def of(cls, target: Target, code: CodeOptions) -> Machine:

@@ -12,6 +12,7 @@ from dslc.checkpoints.shards import read_json
 from dslc.compilation.specialization import Specialization
 from dslc.compiler.diagnostics import error
 from dslc.compiler.fingerprint import digest
+from dslc.compiler.targets import listed_as
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.kernel_sources import PackagedKernels, plan_fingerprint
 from dslc.models.linear import Product
@@ -73,7 +74,8 @@ class ImportedParts:
     def open(cls, folder: Path, target: str) -> ImportedParts:
         """DSL0778 for another target than the import's, and files that are not its own."""
         manifest = Manifest.read(folder)
-        if target not in manifest.targets:
+        listed = listed_as(target, manifest.targets)
+        if listed is None:
             raise error(
                 "DSL0778",
                 f"{folder} was imported for {', '.join(manifest.targets)}, not for {target}",
@@ -83,7 +85,7 @@ class ImportedParts:
             path = folder / "weights" / name
             if "/" in name or not path.is_file() or path.stat().st_size != size:
                 raise error("DSL0778", f"{path} is not the file of {size} bytes that was written")
-        return cls(folder, manifest, PackagedKernels(folder / "kernels", target))
+        return cls(folder, manifest, PackagedKernels(folder / "kernels", listed))
 
     def layer(self, number: int) -> Iterator[Part]:
         """Those of a layer."""

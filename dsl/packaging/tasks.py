@@ -136,8 +136,9 @@ def _with_ptx(artifact: Artifact, origin: TemplateOrigin) -> Artifact:
     """With PTX beside the machine code of each kernel, for GPUs that none was made for."""
     from dslc.codegen.cuda.tools.toolchain import compile_ptx
     from dslc.compilation.caching import cached_files
+    from dslc.compiler.targets.target import chip_of
 
-    architecture = artifact.target.partition(":")[2]
+    architecture = chip_of(artifact.target)
 
     def texts() -> dict[str, bytes]:
         return {

@@ -49,6 +49,7 @@ class CudaDevice:
         self.capability = (self.attribute(cu.MAJOR), self.attribute(cu.MINOR))
         version = self.driver.integer("cuDriverGetVersion")
         self.has_dependent_launches = self.capability >= (9, 0) and version >= _DEPENDENT_GRAPHS
+        self.units = self.attribute(cu.MULTIPROCESSORS)
         self.context = self.driver.handle("cuDevicePrimaryCtxRetain", self.device)
 
     @staticmethod
@@ -120,16 +121,14 @@ class CudaDevice:
         return artifact.shared_bytes
 
     @functools.cached_property
-    def _room(self) -> tuple[int, int, int]:
-        """Multiprocessors, the shared memory of one, and what each block takes beside its own."""
-        names = cu.MULTIPROCESSORS, cu.SHARED_PER_MULTIPROCESSOR, cu.SHARED_RESERVED
-        units, shared, reserved = map(self.attribute, names)
-        return units, shared, reserved
+    def _room(self) -> tuple[int, int]:
+        """The shared memory of a multiprocessor, and what each block takes beside its own."""
+        return self.attribute(cu.SHARED_PER_MULTIPROCESSOR), self.attribute(cu.SHARED_RESERVED)
 
     def spread_bytes(self, blocks: int) -> int:
         """The shared memory with which no multiprocessor has room for more than its share of blocks."""
-        units, shared, reserved = self._room
-        share = -(-blocks // units)
+        shared, reserved = self._room
+        share = -(-blocks // self.units)
         return max(0, shared // (share + 1) - reserved + 1)
 
     def binary_for(self, artifact: Artifact) -> bytes:

@@ -20,17 +20,23 @@ class Gpu:
     name: str = field(default="the GPU", init=False)
 
     def rank(self, target: str, forms: Collection[str]) -> tuple[int, ...] | None:
-        """Machine code before PTX, the newest architecture first. DSL0840 without the GPU."""
-        family, _, architecture = target.partition(":")
+        """Machine code before PTX, the newest architecture first. DSL0840 without the GPU.
+
+        Of one architecture, code for as many multiprocessors comes before code for any other number.
+        """
+        family, _, chip = target.partition(":")
         if family != "cuda":
             return None
-        capability = CudaDevice.get(self.ordinal).capability
+        device = CudaDevice.get(self.ordinal)
+        capability = device.capability
+        architecture, _, units = chip.partition(".")
         number = architecture.removeprefix("sm_")
         if not number.rstrip("af").isdecimal():
             return None
         newest = -int(number.rstrip("af"))
         if fits(architecture, capability) and "cubin" in forms:
-            return (0, newest, -int(number.endswith("a")))
+            others = int(bool(units)) + int(units not in ("", str(device.units)))
+            return (0, newest, -int(number.endswith("a")), others)
         if ptx_fits(architecture, capability) and "ptx" in forms and not self.native:
             return (1, newest)
         return None

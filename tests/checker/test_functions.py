@@ -195,7 +195,7 @@ def test_every_function_of_the_language_is_there():
         broadcast repeat concat where select minimum maximum clamp abs exp exp2 log log2 sqrt rsqrt
         sin cos tanh sigmoid erf floor ceil round fma load gather scatter
         atomic_add atomic_max atomic_min atomic_exchange atomic_cas
-        dim cdiv dot
+        dim cdiv turns_at_once dot
         buffer shared register copy_async commit wait sync block_index semaphore_wait
         semaphore_release print store prod cumprod cummax cummin reduce scan sort argsort topk"""
     assert set(named.split()) == set(FUNCTIONS)

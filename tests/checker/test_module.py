@@ -6,6 +6,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.targets import find_target
 from dslc.frontend.tile_parser import parse_tile
 
 from support.kernels import check, every, one
@@ -154,3 +155,24 @@ kernel k(x: f16[N], y: inout f16[N]):
 """)
     assert [m.memory.role for m in every(kernel, ins.Alloc)] == [Role.BUFFER]
     assert len(every(kernel, ins.AtomicRmw)) == 1
+
+
+def test_a_program_may_divide_by_what_the_machine_runs_at_once():
+    source = """
+const UNITS = turns_at_once()
+kernel ones(y: out f32[P]):
+    for p in parallel(range(P)):
+        y[p] = 1.0
+
+kernel total(x: f32[P], y: out f32[1]):
+    y[0] = sum(x[0:P])
+
+program count(y: out f32[1]):
+    parts = buffer(f32, [max(1, UNITS // 2)])
+    ones(parts)
+    total(parts, y)
+"""
+    for machine, extent in (("cuda:sm_90a", 66), ("cuda:sm_90a.78", 39), ("interp", 1)):
+        module = check_module(parse_tile(source, "k.tile"), machine=find_target(machine))
+        program = module.templates["count"].elaborate()
+        assert program.buffers[0].shape == (ex.index(extent),)

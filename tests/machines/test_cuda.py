@@ -296,8 +296,15 @@ def test_cuda_is_the_gpu_that_is_there(driver: FakeDriver) -> None:
     assert dslc.compile(SOURCE, "cuda").scale.specialize().artifact.target == "cuda:sm_90a"
     driver.reset(1, 8, 6)
     CudaDevice.get.cache_clear()
-    assert dslc.machines.cuda.present_target() == "cuda:sm_80"
-    driver.reset(1, 12, 0)
+    assert dslc.machines.cuda.present_target() == "cuda:sm_80.132"  # not an A100's 108
+    made = dslc.compile(SOURCE, "cuda").scale.specialize().artifact
+    assert made.target == "cuda:sm_80.132"
+    assert "sm_80.cubin" in made.files
+    for capability, name in (((8, 9), "sm_89"), ((10, 3), "sm_103a"), ((12, 0), "sm_120a")):
+        driver.reset(1, *capability)
+        CudaDevice.get.cache_clear()
+        assert dslc.machines.cuda.present_target() == f"cuda:{name}.132"
+    driver.reset(1, 12, 1)
     CudaDevice.get.cache_clear()
     with pytest.raises(DiagnosticError, match="no target for Fake GPU"):
         dslc.compile(SOURCE, "cuda")

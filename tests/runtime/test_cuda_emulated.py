@@ -6,6 +6,7 @@ from pathlib import Path
 
 import dslc
 import dslc.runtime
+import ml_dtypes
 import numpy as np
 import pytest
 from dslc.cli.main import run
@@ -61,6 +62,32 @@ program four(x: f32[N], y: out f32[N]):
         x, y = np.arange(100, dtype=np.float32), np.empty(100, np.float32)
         lib.four(x, y)
     assert (y == 4 * x).all()
+
+
+PRODUCT = """\
+const T = f16
+kernel product(a: T[M, K], b: T[K, N], c: out f32[M, N]):
+    for m, n in parallel(range(0, M, 32), range(0, N, 32)):
+        s = zeros(f32, [32, 32])
+        for k in range(0, K, 64):
+            s += dot(a[m : m + 32, k : k + 64], b[k : k + 64, n : n + 32])
+        c[m : m + 32, n : n + 32] = s
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("dtype", ["f16", "f8e4m3"])
+@pytest.mark.parametrize("chip", ["sm_89", "sm_100a", "sm_103a", "sm_120a"])
+def test_chips_that_nobody_had_here(chip: str, dtype: str) -> None:
+    """Products of ragged sizes, by the units and copies that each of them has."""
+    rng = np.random.default_rng(0)
+    numpy_dtype = np.float16 if dtype == "f16" else ml_dtypes.float8_e4m3fn
+    a = rng.integers(-4, 5, (70, 200)).astype(numpy_dtype)
+    b = rng.integers(-4, 5, (200, 50)).astype(numpy_dtype)
+    c = np.empty((70, 50), np.float32)
+    with emulating():
+        dslc.compile(PRODUCT, f"cuda:{chip}", T=dtype).product(a, b, c)
+    assert (c == a.astype(np.float32) @ b.astype(np.float32)).all()
 
 
 def test_low_bit_weights(monkeypatch: pytest.MonkeyPatch) -> None:

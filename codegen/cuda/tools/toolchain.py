@@ -15,6 +15,7 @@ from dslc.codegen.cuda.tools.nvcc import compile_with_nvcc, nvcc_identity
 from dslc.codegen.cuda.tools.nvrtc import Compilation, load_nvrtc
 from dslc.codegen.cuda.tools.resources import Resources, parse_resources
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
+from dslc.compiler.targets.target import chip_of
 
 _FINDING = re.compile(
     r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? (?P<text>.*)"
@@ -65,7 +66,7 @@ KEEP = "--define-macro=KEEP_REGISTERS"  # for texts whose machine code has calls
 
 def architecture_of(target: str) -> str:
     """`sm_90a` of `cuda:sm_90a`."""
-    return target.partition(":")[2]
+    return chip_of(target)
 
 
 def toolchain_identity(options: Options = DEFAULT) -> str:

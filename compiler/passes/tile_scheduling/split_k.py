@@ -140,7 +140,7 @@ class SplitReduction:
         register = target.memory("register")
         words = register.bytes // 4 * target.warp_size if register else _ADDED
         most = 1 << (words - 1).bit_length()
-        return cls(target.packed_atomics, most, cluster if target.bulk_copies else 1)
+        return cls(target.packed_atomics, most, cluster if target.clusters > 1 else 1)
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""

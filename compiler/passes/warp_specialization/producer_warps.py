@@ -179,7 +179,7 @@ class WarpSpecialization:
         if stages < _FEWEST:
             return kernel
         taken = scalar_names(kernel)
-        size = self.cluster or 1
+        size = min(self.cluster or 1, self.target.clusters)
         cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
         rings = ProducerRings(loop, loads, stages, taken, cluster, early)
         persistent = Persistent(kernel, rings, sent, self.target)

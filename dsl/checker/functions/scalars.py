@@ -61,6 +61,12 @@ def cdiv(c: Context, a: Argument, b: Argument) -> Item:
 
 
 @function
+def turns_at_once(c: Context) -> Item:
+    """How many turns the machine that is compiled for runs at once: its multiprocessors, or cores."""
+    return c.machine.units if c.machine is not None else 1
+
+
+@function
 def block_index(c: Context) -> Item:
     """The indices of this turn of `grid(...)`."""
     if not c.block_index:

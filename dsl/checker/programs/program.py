@@ -29,13 +29,13 @@ from dslc.compiler.ir.rewrite import fresh_name
 from dslc.frontend import tree
 
 if TYPE_CHECKING:
-    from dslc.checker.module import Prefer
+    from dslc.checker.module import Prefer, Scope
 
 
 def elaborate(
     node: tree.Program,
     head: signature.Head,
-    outer: dict[str, Item],
+    scope: Scope,
     define: Mapping[str, Item],
     fixed: Mapping[str, int],
     config: Mapping[str, object],
@@ -45,7 +45,7 @@ def elaborate(
 
     `prefer` chooses the tunes that a call leaves open.
     """
-    c = new_context(outer)
+    c = new_context(scope)
     signature.declare_dims(c, head, fixed)
     signature.declare_constants(c, head, define, config)
     params = signature.declare_params(c, head)

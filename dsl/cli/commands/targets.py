@@ -17,13 +17,17 @@ dslc targets cuda:sm_90a                  memories and matrix units of one machi
 """
 
 
+_SOURCES = {"measured": "measured", "data sheets": "those of data sheets: nothing was measured"}
+
+
 @click.command("targets", cls=Documented, examples=_EXAMPLES)
 @click.argument("name", required=False)
 @session_options
 def command(name: str | None) -> None:
     """List the machines, or show one with its memories and matrix units.
 
-    The column `builds` says whether this version generates code for the machine. Layouts and passes
+    The column `builds` says whether this version generates code for the machine, `rates` whether the
+    times that are predicted were measured on one, or follow from data sheets. Layouts and passes
     know every machine listed; the interpreter runs every program.
     """
     from dslc.cli.tables.table import print_table
@@ -33,10 +37,20 @@ def command(name: str | None) -> None:
         _show(find_target(name))
         return
     rows = [
-        (t.name, "yes" if _builds(t) else "no", t.warp_size, t.threads, _memories(t), t.title)
+        (
+            t.name, "yes" if _builds(t) else "no", _rates(t), t.warp_size, t.threads, _memories(t),
+            t.title,
+        )
         for t in TARGETS.values()
-    ]
-    print_table(("target", "builds", "warp", "threads", "memories", "machine"), rows, right=(2, 3))
+    ]  # fmt: skip
+    heads = ("target", "builds", "rates", "warp", "threads", "memories", "machine")
+    print_table(heads, rows, right=(3, 4))
+
+
+def _rates(target: Target) -> str:
+    if target.rates is None:
+        return "-"
+    return "measured" if target.rates.measured else "data sheets"
 
 
 def _builds(target: Target) -> bool:
@@ -67,6 +81,7 @@ def _show(target: Target) -> None:
                 "warp": target.warp_size,
                 "threads": target.threads,
                 "units": target.units,
+                "rates": _rates(target),
                 "memories": [
                     {"name": m.name, "bytes": m.bytes, "unit": m.unit} for m in target.memories
                 ],
@@ -80,6 +95,8 @@ def _show(target: Target) -> None:
     click.echo(f"{target.name}: {target.title}")
     click.echo(f"threads of a turn: at most {target.threads}, in warps of {target.warp_size}")
     click.echo(f"turns at once: {target.units}")
+    if target.rates is not None:
+        click.echo(f"predicted times: by rates that are {_SOURCES[_rates(target)]}")
     click.echo(f"memories: {_memories(target)}")
     if target.banks is not None:
         row = target.banks.loads[-1]

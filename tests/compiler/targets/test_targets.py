@@ -1,11 +1,13 @@
 """Targets are found by name; their data agree with themselves and with the machines' formulas."""
 
+import re
+
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.diagnostics.catalogue import entries
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.layout import permute
-from dslc.compiler.targets import TARGETS, Atom, find_target
+from dslc.compiler.targets import TARGETS, Atom, find_target, listed_as
 from dslc.compiler.targets.cuda import wgmma
 from dslc.compiler.targets.nki import nc_matmul
 
@@ -31,7 +33,36 @@ def test_every_target_is_found(name):
         assert target.memory(memory.name) is memory
 
 
+def test_a_gpu_may_have_another_number_of_multiprocessors():
+    usual, fewer = find_target("cuda:sm_90a"), find_target("cuda:sm_90a.78")
+    assert (fewer.units, fewer.chip, usual.chip) == (78, "sm_90a", "sm_90a")
+    assert fewer.rates == usual.rates
+    assert listed_as("cuda:sm_90a.78", ["cuda:sm_80", "cuda:sm_90a"]) == "cuda:sm_90a"
+    assert listed_as("cuda:sm_90a.78", ["cuda:sm_90a", "cuda:sm_90a.78"]) == "cuda:sm_90a.78"
+    assert listed_as("cuda:sm_90a.78", ["cuda:sm_80"]) is None
+
+
+@pytest.mark.parametrize("name", ["cuda:sm_90a.0", "cuda:sm_90a.", "cuda:sm_90a.x", "interp.4"])
+def test_a_number_of_multiprocessors_is_one(name):
+    with pytest.raises(DiagnosticError, match=re.escape(name)):
+        find_target(name)
+
+
+def test_the_chips_of_one_family_tell_what_they_have():
+    """f8 by mma.sync is a unit of its own where the assembler writes QMMA, wgmma Hopper's alone."""
+    chips = {t.chip: t for t in TARGETS.values() if t.family == "cuda"}
+    f8 = {n for n, t in chips.items() if t.atom("mma.m16n8k32.f8") is not None}
+    assert f8 == {"sm_89", "sm_90a", "sm_120a"}
+    wgmma = {n for n, t in chips.items() if any(a.name.startswith("wgmma") for a in t.atoms)}
+    assert wgmma == {"sm_90a"}
+    assert {n for n, t in chips.items() if t.bulk_copies} == {*chips} - {"sm_80", "sm_89"}
+    assert {n for n, t in chips.items() if t.clusters > 1} == {"sm_90a", "sm_100a", "sm_103a"}
+    assert {n for n, t in chips.items() if t.rates.measured} == {"sm_90a"}
+
+
 def test_known_sizes():
+    assert find_target("cuda:sm_89").memory("shared").bytes == 99 * 1024
+    assert find_target("cuda:sm_120a").memory("shared").bytes == 99 * 1024
     assert find_target("cuda:sm_80").memory("shared").bytes == 163 * 1024
     assert find_target("cuda:sm_90a").memory("shared").bytes == 232448
     assert find_target("hip:gfx950").memory("shared").bytes == 160 * 1024
