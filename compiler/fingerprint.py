@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 _ROOMS = ("dslc", "dslc.compiler", "dslc.codegen")
 # In a wheel these lie within dslc; what a compilation depends on is walked under its own name.
@@ -30,23 +30,32 @@ def compiler_fingerprint() -> str:
 
     Read once a process. The same sources give the same hash however they are installed.
     """
-    return digest({name: path.read_bytes() for room in _ROOMS for name, path in _sources(room)})
+    return digest({name: _read(path) for room in _ROOMS for name, path in _sources(room)})
 
 
-def _sources(room: str) -> Iterator[tuple[str, Path]]:
+def _sources(room: str) -> Iterator[tuple[str, str]]:
     """The files of one package, named by their place in it."""
     spec = importlib.util.find_spec(room)
-    for folder in spec.submodule_search_locations or () if spec else ():
-        root = Path(folder)
-        for path in _walk(root, _ROOMS_WITHIN if room == "dslc" else frozenset()):
-            yield f"{room}/{path.relative_to(root).as_posix()}", path
+    for root in spec.submodule_search_locations or () if spec else ():
+        skipped = _ROOMS_WITHIN if room == "dslc" else frozenset()
+        yield from _walk(root, room, skipped)
 
 
-def _walk(folder: Path, skipped: frozenset[str] = frozenset()) -> Iterator[Path]:
-    for path in folder.iterdir():
-        if path.name in skipped or path.name == "__pycache__" or path.name.startswith("."):
-            continue
-        if path.is_dir():
-            yield from _walk(path)
-        elif path.suffix != ".pyc":
-            yield path
+def _walk(
+    folder: str, name: str, skipped: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, str]]:
+    """What `Path` would take twice as long for: a process begins with it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            own = entry.name
+            if own in skipped or own == "__pycache__" or own.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from _walk(entry.path, f"{name}/{own}")
+            elif not own.endswith(".pyc"):
+                yield f"{name}/{own}", entry.path
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read()

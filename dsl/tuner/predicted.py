@@ -18,9 +18,9 @@ decoding. A call may differ from it only where the packing stays the same.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.analysis.weights import weight_dims
@@ -31,11 +31,31 @@ from dslc.tuner.space import Configuration, choices_of
 if TYPE_CHECKING:
     from dslc.compilation.templates import TemplateOrigin
     from dslc.kernels import Sizes
-    from dslc.tuner.ranking import Candidate
 
 _ROWS = 16  # of a dim that packed weights have not
 _OPEN = 1024  # of a dim whose size nothing says
 _POWERS = 128  # up to here sizes are rounded to powers of two
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A configuration with its predicted seconds; `among` so many that were compared.
+
+    `storage` is a hash of how weights are packed, empty where nothing is.
+    """
+
+    configuration: Configuration
+    seconds: float
+    storage: str = ""
+    among: int = 1
+
+    @property
+    def config(self) -> dict[str, object]:
+        """The choices by name."""
+        return self.configuration.config
+
+    def __str__(self) -> str:
+        return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
 
 
 class PredictedChoices:
@@ -137,11 +157,9 @@ class PredictedChoices:
         best = Ranking(self._origin, sizes, base, exact).best(self._products())
         if best is None:
             return {}
-        return {**dataclasses.asdict(best), "configuration": best.configuration.plain}
+        return {**asdict(best), "configuration": best.configuration.plain}
 
     def _read(self, data: Mapping[str, Any]) -> Candidate | None:
-        from dslc.tuner.ranking import Candidate
-
         if not data:
             return None
         plain = data["configuration"]

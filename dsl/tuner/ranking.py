@@ -16,6 +16,7 @@ from dslc.compiler.ir.program import PackedParam
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.pass_manager import schedule
 from dslc.tuner.climbing import climb
+from dslc.tuner.predicted import Candidate
 from dslc.tuner.requirements import check_requirements
 from dslc.tuner.space import Configuration
 from dslc.tuner.tasks import emitted, storage_of
@@ -28,27 +29,6 @@ _CLOSE, _MOST = 1.03, 8  # as many whose outlines are so near to the least
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 _EQUAL = 1.01  # times as slow as the best: equal by prediction, and the kernel's order decides
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration with its predicted seconds; `among` so many that were compared.
-
-    `storage` is a hash of how weights are packed, empty where nothing is.
-    """
-
-    configuration: Configuration
-    seconds: float
-    storage: str = ""
-    among: int = 1
-
-    @property
-    def config(self) -> dict[str, object]:
-        """The choices by name."""
-        return self.configuration.config
-
-    def __str__(self) -> str:
-        return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""The short way of calls over NumPy's arrays, in C (calls.c), where it was built.
+"""The short way of calls over NumPy's arrays, and tensors with DLPack's exchange in C, in C (calls.c).
 
 It is made after a call that went the long way. Whatever that found out holds for all calls whose arrays
 have the same shapes, strides and types: dims, requirements, turns and threads, the memory of buffers
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 from dslc.compiler.artifact import Artifact, Signature
+from dslc.runtime.buffers import import_array
 from dslc.runtime.elements import storage_dtype
 from dslc.runtime.expression import evaluate, names_of
 from dslc.runtime.native.description import word_of
@@ -29,6 +30,7 @@ Word: TypeAlias = tuple[int, str, int]
 # Scalars that C reads as Python gives them; others are rounded, and have to be those of the first call.
 _EXACT = {"i64": "i", "f32": "f", "f64": "f", "bool": "b"}
 _FORMS = {"f32": "f", "f64": "d"}
+_WRITEABLE = frozenset({"torch"})  # libraries none of whose tensors is read-only
 _MASK = (1 << 64) - 1
 _ALIGN = 64
 
@@ -46,7 +48,7 @@ def short_call(
 
     `steps` come with their turns and threads; what `arrays` has beyond parameters are buffers between
     them, and `views`, each with what it is of and how many bytes after it. None where there is no
-    short way: without the extension, for arrays that are not NumPy's or were converted, and where
+    short way: without the extension, for arrays of other libraries or converted ones, and where
     nothing is to be done.
     """
     module = extension()
@@ -54,7 +56,8 @@ def short_call(
     given = {p.name: arrays[p.name] for p in params if p.dims is not None}
     if module is None or not isinstance(code, HostLibrary) or not any(t for _, t, _ in steps):
         return None
-    if not all(_is_used(args[name], array) for name, array in given.items()):
+    written = {p.name for p in params if p.mode != "in"}
+    if not all(_is_used(args[name], array, name in written) for name, array in given.items()):
         return None
     fixed = _shaping(artifact, steps[0][0])
     arguments: list[tuple[str, object]] = []
@@ -146,11 +149,19 @@ class _Words:
                 yield -1, "i", evaluate(name, values) & _MASK
 
 
-def _is_used(given: object, array: Array) -> bool:
-    """Whether a kernel gets the caller's own array as it was passed."""
-    if not isinstance(given, np.ndarray) or type(given) not in (np.ndarray, Packed):
+def _is_used(given: object, array: Array, is_written: bool) -> bool:
+    """Whether a kernel gets the caller's own array as it was passed.
+
+    A view by DLPack's exchange in C does not say whether it may be written.
+    """
+    kind = type(given)
+    if hasattr(kind, "__dlpack_c_exchange_api__"):
+        if is_written and kind.__module__.partition(".")[0] not in _WRITEABLE:
+            return False
+        given = import_array(given, param="")
+    elif kind not in (np.ndarray, Packed):
         return False
-    return given.ctypes.data == array.ctypes.data
+    return isinstance(given, np.ndarray) and given.ctypes.data == array.ctypes.data
 
 
 def _plain(value: object) -> object:

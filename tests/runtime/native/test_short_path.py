@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import platform
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -201,6 +202,99 @@ def test_packed_bytes_go_with_their_storage_alone() -> None:
     np.testing.assert_array_equal(more[0], np.arange(9) * np.float32(2) + np.float32(3.5))
     for other in (packed({**storage, "signed": True}), packed(storage).view(np.ndarray)):
         assert short((other, *more), None) is False
+
+
+class View(ctypes.Structure):
+    """DLPack's tensor."""
+
+    _fields_: ClassVar = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("rank", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("extents", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("offset", ctypes.c_uint64),
+    ]
+
+
+class Tensor:
+    """An array of another library, which has DLPack's exchange in C as torch has it."""
+
+    __module__ = "torch"
+
+    def __init__(self, array: Any, device: int = 1) -> None:
+        self.array, self.device = array, device
+        self.extents = (ctypes.c_int64 * array.ndim)(*array.shape)
+        self.strides = (ctypes.c_int64 * array.ndim)(*(n // array.itemsize for n in array.strides))
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+
+class Constant(Tensor):
+    """The same of a library whose arrays may be read-only."""
+
+    __module__ = "another"
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(View))
+def view(tensor: Any, out: Any) -> int:
+    at = ctypes.addressof
+    out[0] = View(
+        tensor.array.ctypes.data - 8, (tensor.device, 0), tensor.array.ndim,
+        2, 8 * tensor.array.itemsize, 1, at(tensor.extents), at(tensor.strides), 8,
+    )  # fmt: skip
+    return 0
+
+
+EXCHANGE = (ctypes.c_void_p * 7)(1 | 3 << 32, 0, 0, 0, 0, ctypes.cast(view, ctypes.c_void_p), 0)
+
+
+@pytest.fixture
+def exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+    )
+    capsule = new(ctypes.addressof(EXCHANGE), b"dlpack_exchange_api", None)
+    monkeypatch.setattr(Tensor, "__dlpack_c_exchange_api__", capsule, raising=False)
+
+
+@pytest.mark.usefixtures("exchange")
+def test_tensors_of_other_libraries(kernel: NativeKernel) -> None:
+    x, y = pair()
+    rest = (2.0, 0.5, 3, False)
+    short = way(kernel, Tensor(x), Tensor(y), *rest)
+    x, y = pair()
+    assert short((Tensor(x), Tensor(y), *rest), None)
+    np.testing.assert_array_equal(y, 2 * x + 3.5)
+    y[:] = 0
+    for other in (
+        x,  # of NumPy
+        Tensor(x.astype(np.float64)),
+        Tensor(np.arange(10, dtype=np.float32)),
+        Tensor(np.arange(18, dtype=np.float32)[::2]),
+        Tensor(x, device=2),
+        Tensor(y),  # what is written
+    ):
+        assert not short((other, Tensor(y), *rest), None)
+    assert not y.any()
+
+
+@pytest.mark.usefixtures("exchange")
+def test_what_may_be_read_only_is_not_written_the_short_way(kernel: NativeKernel) -> None:
+    x, y = pair()
+    rest = (2.0, 0.5, 3, False)
+    assert way(kernel, Constant(x), Tensor(y), *rest)((Constant(x), Tensor(y), *rest), None)
+    kernel.launch(dict(zip("xyabc", (x, Constant(y), *rest), strict=False), loud=False))
+    assert kernel.short_call((x, Constant(y), *rest), {}) is None
 
 
 def test_nothing_to_do_has_no_short_way(kernel: NativeKernel) -> None:
