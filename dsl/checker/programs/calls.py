@@ -13,13 +13,14 @@ from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail, needs_dims
 from dslc.checker.items import Absent, KernelName, describe
 from dslc.checker.programs.views import Views, with_strides
-from dslc.compiler.diagnostics import Loc
+from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import constant, difference, simplify
 from dslc.compiler.ir.arithmetic.strides import strides_of
 from dslc.frontend import tree
+from dslc.lists_of_tensors import has_lists, spread_arguments
 
 if TYPE_CHECKING:
     from dslc.checker.module import Prefer, Template
@@ -51,6 +52,16 @@ def call(c: Context, node: tree.Call, written: Written, prefer: Prefer | None) -
     template = target.template
     names = [p.name for p in template.params]
     needed = {p.name for p in template.params if not p.optional}
+    if has_lists(names):
+        flat, given = spread_arguments(
+            names,
+            node.args,
+            {k.name: k.value for k in node.keywords},
+            lambda e: _items(c, e),
+            lambda text: error("DSL0205", f"{template.name}: {text}", node.loc),
+        )
+        keywords = tuple(tree.Keyword(n, e, loc=e.loc) for n, e in given.items())
+        node = replace(node, args=tuple(flat), keywords=keywords)
     arguments = bind(node, template.name, [*names, *template.tunes], needed)
     absent = [p.name for p in template.params if p.optional and _is_none(c, arguments.get(p.name))]
     template = template.without(absent)
@@ -80,6 +91,17 @@ def call(c: Context, node: tree.Call, written: Written, prefer: Prefer | None) -
     kernel = _specialise(c, template, bound, config, prefer, node.loc)
     _check_shapes(kernel, args, bound, written.views, node.loc)
     return Call(with_strides(kernel, args), tuple(args), node.loc, written.views.when)
+
+
+def _items(c: Context, node: tree.Expr) -> list[tree.Expr] | None:
+    """The items of a list of tensors, each as an expression."""
+    item = evaluate(c, node)
+    if not isinstance(item, tuple):
+        return None
+    return [
+        tree.Subscript(node, (tree.Literal(i, loc=node.loc),), loc=node.loc)
+        for i in range(len(item))
+    ]
 
 
 def _is_none(c: Context, node: tree.Expr | None) -> bool:
