@@ -178,6 +178,11 @@ class Kernel:
     def _call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         origin = self._origin
         signature = origin.signature
+        if signature.has_lists:
+            spread, named = signature.spread(args, kwargs)
+            args, kwargs = tuple(spread), dict(named)
+            if self._short.run(args, kwargs):
+                return
         matched = signature.match(args, kwargs)
         given = matched.arguments
         absent = [p.name for p in signature.parameters if p.optional and given[p.name] is None]

@@ -29,6 +29,8 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import simplify
+from dslc.compiler.ir.arithmetic.index_arithmetic import largest
 from dslc.compiler.ir.arithmetic.strides import strides_of
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
@@ -233,7 +235,8 @@ def _entry(
             results.append((param.name, _result(out, param, names, scalars)))
     for buffer in program.buffers if isinstance(program, Program) else ():
         names[buffer] = out.name(buffer.name)
-        out.line(f"{names[buffer]} = {tensor(buffer, scalars, 'nl.hbm')}")
+        some = tuple(simplify(largest(n, 1)) for n in buffer.shape)  # no tensor is empty
+        out.line(f"{names[buffer]} = {tensor(replace(buffer, shape=some), scalars, 'nl.hbm')}")
     calls = program.calls if isinstance(program, Program) else (_own_call(program),)
     marks = []
     for call in calls:

@@ -18,7 +18,8 @@ from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.interpreter.tensors import Tensor, garbage
-from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
+from dslc.compiler.ir import Kernel, Memory, Param, Program, Role, View
+from dslc.compiler.ir.arithmetic.strides import strides_of
 from dslc.compiler.ir.expr import Expr, Var
 
 
@@ -61,10 +62,7 @@ def _run_program(
         undefined = (Role.OUT, Role.BUFFER)
         watch_undefined(t for m, t in everything.items() if m.role in undefined)
     arguments.check_requirements(program.requires, names, f"program {program.name}")
-    for view in program.views:
-        shape, strides = (tuple(evaluate(e, names) for e in x) for x in _lying(view.memory))
-        offset = evaluate(view.offset, names)
-        everything[view.memory] = everything[view.base].view(view.memory, offset, shape, strides)
+    views = {v.memory: v for v in program.views}
     for call in program.calls:
         if call.when is not None and not _scalar(call.when, scalars):
             continue
@@ -73,6 +71,8 @@ def _run_program(
         for p, arg in zip(call.kernel.params, call.args, strict=True):
             if isinstance(p, Memory):
                 assert isinstance(arg, Memory)
+                if arg in views and arg not in everything:
+                    everything[arg] = _view(views[arg], everything[views[arg].base], names)
                 given[p] = everything[arg]
             else:
                 assert not isinstance(arg, Memory)
@@ -86,10 +86,10 @@ def _run_program(
             tensor.codes[...] = everything[memory].codes
 
 
-def _lying(memory: Memory) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-    """The shape and strides of a view."""
-    assert memory.strides is not None, "a view says its strides"
-    return memory.shape, memory.strides
+def _view(view: View, base: Tensor, names: Mapping[str, int]) -> Tensor:
+    shape, strides = view.memory.shape, strides_of(view.memory)
+    extents, steps = (tuple(evaluate(e, names) for e in x) for x in (shape, strides))
+    return base.view(view.memory, evaluate(view.offset, names), extents, steps)
 
 
 def _launch(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dslc.calls.launch_options import OPTIONS, as_option
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType, Kind, parse_dtype
+from dslc.lists_of_tensors import has_lists, spread_arguments
 
 if TYPE_CHECKING:
     from dslc.checker import ParamInfo
@@ -74,6 +75,10 @@ class Matched:
     dims: dict[str, int] = field(default_factory=dict)
 
 
+def _items(argument: object) -> list[object] | None:
+    return list(argument) if isinstance(argument, list | tuple) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """The caller's side of a kernel or program; `tunes` are the choices in its order."""
@@ -95,8 +100,27 @@ class Signature:
                 return parameter
         raise self._unknown(name, [p.name for p in self.parameters], "parameter")
 
+    @property
+    def has_lists(self) -> bool:
+        """Whether some parameters may be the items of a list."""
+        return has_lists([p.name for p in self.parameters])
+
+    def spread(
+        self, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[Sequence[object], Mapping[str, object]]:
+        """Arguments with the items of lists as arguments of their own."""
+        if not self.has_lists:
+            return args, kwargs
+        names = [p.name for p in self.parameters]
+
+        def wrong(text: str) -> DiagnosticError:
+            return error("DSL0755", text, self.loc, hint=f"the signature is {self}")
+
+        return spread_arguments(names, args, kwargs, _items, wrong)
+
     def match(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Matched:
         """Arguments to parameters; DSL0755 or DSL0741 where they do not fit."""
+        args, kwargs = self.spread(args, kwargs)
         names = [p.name for p in self.parameters]
         if len(args) > len(names):
             raise self._count(len(args))

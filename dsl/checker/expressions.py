@@ -236,7 +236,11 @@ def list_index(c: Context, items: tuple[Item, ...], node: tree.Subscript) -> int
     """The element of a list that a subscript names, counted from 0."""
     if len(node.items) != 1 or isinstance(node.items[0], tree.Slice):
         fail("DSL0212", "a list takes one integer subscript", node.loc)
-    at = c.integer(evaluate(c, node.items[0]), node.loc, "the subscript of a list")
+    item = evaluate(c, node.items[0])
+    if any(isinstance(i, Memory) for i in items) and c.known(item) is None:
+        hint = f"for i in static(range({len(items)})): if t == i: ... x[i] ..."
+        fail("DSL0238", "a counter chooses no tensor when the kernel runs", node.loc, hint=hint)
+    at = c.integer(item, node.loc, "the subscript of a list")
     if not -len(items) <= at < len(items):
         fail("DSL0212", f"subscript {at} is outside a list of {len(items)}", node.loc)
     return at % len(items)

@@ -18,6 +18,7 @@ from dslc.checker.failure import fail
 from dslc.checker.items import Item, KernelName, UserFunction
 from dslc.checker.kernel import elaborate as elaborate_kernel
 from dslc.checker.kernel import finish, new_context
+from dslc.checker.programs.lists import named, spread
 from dslc.checker.programs.program import elaborate as elaborate_program
 from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
@@ -179,6 +180,7 @@ class _Loader:
     def _template(self, scope: Scope, node: tree.Kernel | tree.Program) -> Template:
         c = new_context(scope)
         node = filled(node, self.machine)
+        node = spread(node, [*scope.names, *c.known_functions, *named(node)], self._length(c, node))
         optional = {p.name for p in node.params if p.optional}
         absent = [n for n in optional if n in self.define and self.define[n] is None]
         head = signature.split(node, [*scope.names, *c.known_functions], absent)
@@ -203,6 +205,21 @@ class _Loader:
             params, head.dims, MappingProxyType(tunes), MappingProxyType(consts), head, node, scope,
             self.define,
         )  # fmt: skip
+
+    def _length(self, c: Context, node: tree.Kernel | tree.Program) -> Callable[[tree.Expr], int]:
+        """What the length of a list is, which constants of the kernel may say."""
+
+        def integer(length: tree.Expr) -> int:
+            outer = c.names
+            c.names = dict(outer)
+            for const in (s for s in node.body if isinstance(s, tree.Const)):
+                value = self.define.get(const.name)
+                c.names[const.name] = evaluate(c, const.value) if value is None else value
+            count = c.integer(evaluate(c, length), length.loc, "the length of a list")
+            c.names = outer
+            return count
+
+        return integer
 
     def _param(self, c: Context, p: tree.Param) -> ParamInfo:
         dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)

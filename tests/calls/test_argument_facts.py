@@ -82,3 +82,21 @@ def test_what_does_not_follow_is_not_relied_on() -> None:
     first, second, last = (c.kernel for c in program.calls)
     assert texts(first) == texts(second) == ["M % 16 == 0", "N % 2 == 0"]  # 2 * B of any B
     assert not texts(last)
+
+
+def test_parts_of_tensors_begin_where_their_offsets_and_their_tensors_do() -> None:
+    text = SOURCE.split("program", maxsplit=1)[0] + (
+        "program parts(x: f32[A, 2, B], y: out f32[A, B]):\n"
+        "    rows(x[:, 1], y)\n    add(x[0, 1], x[0, 1, 0:B], y[1])\n"
+    )
+    plain = check_module(parse_tile(text, "facts.tile")).templates["parts"].elaborate({}, {})
+    assert isinstance(plain, Program)
+    assert [v.memory.align for v in plain.views] == [4, 4, 4]
+    for facts, (x, y) in (((), (16, 16)), ((("x", 8),), (8, 16)), ((("y", 4),), (16, 4))):
+        program = with_facts(plain, Facts((("A", 16), ("B", 16)), facts), GPU)
+        assert isinstance(program, Program)
+        verify(program)
+        rows, add = (c.kernel for c in program.calls)
+        assert tensors(rows) == {"x": x, "y": None if y == 16 else y}
+        assert tensors(add) == {"x": x, "y": x, "z": y}
+        assert {"M % 16 == 0", "N % 16 == 0", "x_step % 16 == 0"} == {*texts(rows)}

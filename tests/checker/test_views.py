@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Program
+from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.text.printer import print_expr, print_program
 from dslc.compiler.ir.verify import verify
@@ -72,6 +73,15 @@ def test_only_parts_with_gaps_make_kernels_of_their_own():
     assert dense.strides is None
     assert len(apart.strides) == 2
     assert {v.name for v in made.calls[1].kernel.dims} == {"M", "N", "x_step"}
+
+
+def test_a_fixed_dim_of_the_program_is_none_of_the_kernel():
+    """-D M=64 says nothing of a kernel's M that the call gives another extent."""
+    text = KERNELS.replace("R, D", "M, D") + "    copy(x[0, 0:n], y[0:n])\n"
+    made = check(text, M=64, D=32).templates["p"].elaborate({})
+    assert made.params[-1].shape == (ex.index(64), ex.index(32))
+    assert [v.name for v in made.calls[0].kernel.dims] == ["M"]
+    assert made.calls[0].kernel.fixed == (("N", 32),)
 
 
 def test_alignment_follows_from_the_offset():

@@ -299,4 +299,14 @@ Warned: def apart(a, b):
 Right:  def total(a, b):
             return a + b""",
     ),
+    "DSL0238": (
+        "misuse of a list of tensors",
+        """\
+A list of tensors has one type and a length of 1 to 64, a number or a constant of the kernel. Its items
+are chosen by what is known when the kernel is compiled: numbers, and the counters of static loops. A
+dim that stands in lists alone is one for each item.
+
+Wrong:  kernel k(xs: list[f32, 4])
+Right:  kernel k(xs: list[f32[N], 4])""",
+    ),
 }

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dslc.checker.associativity import State
 from dslc.checker.calls import Argument, function
 from dslc.checker.context import Context
 from dslc.checker.failure import fail
 from dslc.checker.functions.reducing import check
 from dslc.checker.functions.scalars import axis_in
-from dslc.checker.functions.scanning import State, joined, numbers, part, tiles_of, where
+from dslc.checker.functions.scanning import joined, numbers, part, tiles_of, where
 from dslc.checker.items import Item
 from dslc.compiler.dtypes import BOOL, F32, I32, DType
 from dslc.compiler.ir import Value

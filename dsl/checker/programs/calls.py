@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dslc.checker import signature
@@ -13,13 +13,14 @@ from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail, needs_dims
 from dslc.checker.items import Absent, KernelName, describe
 from dslc.checker.programs.views import Views, with_strides
-from dslc.compiler.diagnostics import Loc
-from dslc.compiler.dtypes import INDEX
+from dslc.compiler.diagnostics import Loc, error
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import constant, difference, simplify
 from dslc.compiler.ir.arithmetic.strides import strides_of
 from dslc.frontend import tree
+from dslc.lists_of_tensors import has_lists, spread_arguments
 
 if TYPE_CHECKING:
     from dslc.checker.module import Prefer, Template
@@ -43,9 +44,7 @@ class Written:
             self.names.add(name)
 
 
-def call(
-    c: Context, node: tree.Call, written: Written, prefer: Prefer | None, when: ex.Expr | None
-) -> Call:
+def call(c: Context, node: tree.Call, written: Written, prefer: Prefer | None) -> Call:
     """The call of a kernel, over tensors, buffers, views of these, and scalars."""
     target = evaluate(c, node.function)
     if not isinstance(target, KernelName) or target.template.kind != "kernel":
@@ -53,6 +52,16 @@ def call(
     template = target.template
     names = [p.name for p in template.params]
     needed = {p.name for p in template.params if not p.optional}
+    if has_lists(names):
+        flat, given = spread_arguments(
+            names,
+            node.args,
+            {k.name: k.value for k in node.keywords},
+            lambda e: _items(c, e),
+            lambda text: error("DSL0205", f"{template.name}: {text}", node.loc),
+        )
+        keywords = tuple(tree.Keyword(n, e, loc=e.loc) for n, e in given.items())
+        node = replace(node, args=tuple(flat), keywords=keywords)
     arguments = bind(node, template.name, [*names, *template.tunes], needed)
     absent = [p.name for p in template.params if p.optional and _is_none(c, arguments.get(p.name))]
     template = template.without(absent)
@@ -71,15 +80,28 @@ def call(
                 f"{param.name} of {template.name} is a tensor, not {describe(item)}",
                 expr.loc,
             )
-        _check_tensor(item, param, parsed.dtype.name, expr.loc, template.name)
+        _check_tensor(
+            item, written.views.called(item), param, parsed.dtype.name, expr.loc, template.name
+        )
         written.check(item, param.mode, template.name, expr.loc)
         args.append(item)
         for dim, extent in zip(param.dims or (), item.shape, strict=True):
             if isinstance(dim, tree.Name) and dim.id in template.dims:
                 _bind_dim(bound, dim.id, extent, expr.loc)
     kernel = _specialise(c, template, bound, config, prefer, node.loc)
-    _check_shapes(kernel, args, bound, node.loc)
-    return Call(with_strides(kernel, args), tuple(args), node.loc, when)
+    _check_shapes(kernel, args, bound, written.views, node.loc)
+    return Call(with_strides(kernel, args), tuple(args), node.loc, written.views.when)
+
+
+def _items(c: Context, node: tree.Expr) -> list[tree.Expr] | None:
+    """The items of a list of tensors, each as an expression."""
+    item = evaluate(c, node)
+    if not isinstance(item, tuple):
+        return None
+    return [
+        tree.Subscript(node, (tree.Literal(i, loc=node.loc),), loc=node.loc)
+        for i in range(len(item))
+    ]
 
 
 def _is_none(c: Context, node: tree.Expr | None) -> bool:
@@ -89,19 +111,20 @@ def _is_none(c: Context, node: tree.Expr | None) -> bool:
     return item is None or isinstance(item, Absent)
 
 
-def _check_tensor(memory: Memory, param: tree.Param, dtype: str, loc: Loc, callee: str) -> None:
+def _check_tensor(
+    memory: Memory, called: str, param: tree.Param, dtype: str, loc: Loc, callee: str
+) -> None:
     if memory.dtype.name != dtype:
         fail(
             "DSL0202",
-            f"{param.name} of {callee} is {dtype}, {memory.name} is {memory.dtype}",
+            f"{param.name} of {callee} is {dtype}, {called} is {memory.dtype}",
             loc,
-            hint=f"declare {memory.name} as {dtype}, or {param.name} as {memory.dtype}",
+            hint=f"declare {called} as {dtype}, or {param.name} as {memory.dtype}",
         )
     if memory.rank != len(param.dims or ()):
         fail(
             "DSL0203",
-            f"{param.name} of {callee} has {len(param.dims or ())} axes, "
-            f"{memory.name} {memory.rank}",
+            f"{param.name} of {callee} has {len(param.dims or ())} axes, {called} {memory.rank}",
             loc,
         )
 
@@ -131,8 +154,10 @@ def _specialise(
             fixed[name] = int(known)
     if prefer is not None and not config:
         config = prefer(template, bound)
+    # A dim of that name is the program's: the kernel's is what the call says.
+    define = {n: v for n, v in template.define.items() if n not in bound}
     try:
-        kernel = template.elaborate(fixed, config)
+        kernel = replace(template, define=define).elaborate(fixed, config)
     except NeedsDims as e:
         free = {v for d in e.dims if d in bound for v in ex.free_vars(bound[d])}
         wanted = sorted(v.name for v in free if v in c.dims.values())
@@ -144,21 +169,26 @@ def _specialise(
 
 
 def _check_shapes(
-    kernel: Kernel, args: list[Memory | ex.Expr], bound: dict[str, ex.Expr], loc: Loc
+    kernel: Kernel,
+    args: list[Memory | ex.Expr],
+    bound: dict[str, ex.Expr],
+    views: Views,
+    loc: Loc,
 ) -> None:
+    """DSL0203 for extents that do not fit; what is not known is a requirement of the program."""
     bindings: dict[ex.Var, ex.Expr] = {ex.Var(n, INDEX): e for n, e in bound.items()}
     for param, arg in zip(kernel.params, args, strict=True):
         if not isinstance(param, Memory) or not isinstance(arg, Memory):
             continue
         for axis, (wanted, extent) in enumerate(zip(param.shape, arg.shape, strict=True)):
-            gap = difference(simplify(ex.substitute(wanted, bindings)), extent)
-            if gap is not None and gap != 0:
-                fail(
-                    "DSL0203",
-                    f"axis {axis} of {arg.name} does not have the extent that "
-                    f"{param.name} of {kernel.name} needs",
-                    loc,
-                )
+            said = simplify(ex.substitute(wanted, bindings))
+            text = f"axis {axis} of {views.called(arg)} does not have the extent that "
+            views.holds(
+                ex.Binary("eq", said, extent, BOOL),
+                f"axis {axis} of {views.called(arg)} to fit {param.name} of {kernel.name}",
+                loc,
+                f"{text}{param.name} of {kernel.name} needs",
+            )
         for axis, (wanted, step) in enumerate(
             zip(param.strides or (), strides_of(arg), strict=False)
         ):
@@ -166,7 +196,7 @@ def _check_shapes(
             if known is not None and difference(wanted, step) != 0:
                 fail(
                     "DSL0203",
-                    f"axis {axis} of {arg.name} does not have the stride {known} that "
+                    f"axis {axis} of {views.called(arg)} does not have the stride {known} that "
                     f"{param.name} of {kernel.name} names",
                     loc,
                 )

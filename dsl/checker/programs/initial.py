@@ -27,14 +27,16 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 
-_BLOCKS = {1: (1024,), 2: (8, 256)}  # elements of a turn along each axis
+_BLOCKS: dict[int, tuple[int, ...]] = {
+    1: (1024,),
+    2: (8, 256),
+}  # elements of a turn along each axis
 
 
-def filled(views: Views, memory: Memory, value: ex.Expr, when: ex.Expr | None, loc: Loc) -> Call:
+def filled(views: Views, memory: Memory, value: ex.Expr, loc: Loc) -> Call:
     """The call that writes a value to all elements; of more than two axes to those of a view."""
     if memory.rank not in _BLOCKS:
-        shape = (-1, memory.shape[-1]) if memory.rank else (1,)
-        memory = views.reshaped(memory, shape, loc)
+        memory = views.reshaped(memory, (-1, memory.shape[-1]) if memory.rank else (1,), loc)
     known = [constant(n) is not None for n in memory.shape]
     dims = [ex.Var(f"N{k}", INDEX) for k in range(memory.rank)]
     shape = tuple(n if k else d for n, d, k in zip(memory.shape, dims, known, strict=True))
@@ -57,4 +59,4 @@ def filled(views: Views, memory: Memory, value: ex.Expr, when: ex.Expr | None, l
         ),
         loc=loc,
     )
-    return Call(kernel, (memory,) if is_known else (memory, value), loc, when)
+    return Call(kernel, (memory,) if is_known else (memory, value), loc, views.when)

@@ -16,7 +16,7 @@ from dslc.checker.kernel import finish, new_context
 from dslc.checker.programs import calls as kernel_calls
 from dslc.checker.programs.calls import Written
 from dslc.checker.programs.initial import filled
-from dslc.checker.programs.views import Views
+from dslc.checker.programs.views import Views, negated
 from dslc.checker.statements import bind as bind_name
 from dslc.checker.static_loops import known_items, unroll
 from dslc.checker.subscript import index
@@ -25,6 +25,7 @@ from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import Call, Memory, Program, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import simplify
+from dslc.compiler.ir.arithmetic.index_arithmetic import largest
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.frontend import tree
 
@@ -78,13 +79,12 @@ def elaborate(
 class _Body:
     """The statements of a program: what is known when it is compiled decides its loops and branches.
 
-    A branch that scalars decide is its calls, `when` the condition holds.
+    A branch that scalars decide is its calls, where the condition holds.
     """
 
     def __init__(self, written: Written, prefer: Prefer | None) -> None:
         self.buffers: list[Memory] = []
         self.calls: list[Call] = []
-        self.when: ex.Expr | None = None
         self.written = written
         self.prefer = prefer
 
@@ -112,7 +112,7 @@ class _Body:
                 else:
                     self._branches(c, truth, then, otherwise, statement.loc)
             case tree.ExprStatement(value=tree.Call() as value):
-                made = kernel_calls.call(c, value, self.written, self.prefer, self.when)
+                made = kernel_calls.call(c, value, self.written, self.prefer)
                 self.calls.append(made)
             case _:
                 fail(
@@ -130,15 +130,16 @@ class _Body:
         loc: Loc,
     ) -> None:
         """Both branches, each for its calls: names have one value after both, or none."""
-        before, written, outer = c.names, self.written.names, self.when
+        views = self.written.views
+        before, written, outer = c.names, self.written.names, views.when
         after = []
-        for body, holds in ((then, truth), (otherwise, simplify(ex.Unary("not", truth, BOOL)))):
+        for body, holds in ((then, truth), (otherwise, negated(truth))):
             c.names, self.written.names = dict(before), set(written)
-            self.when = holds if outer is None else ex.Binary("and", outer, holds, BOOL)
+            views.when = holds if outer is None else ex.Binary("and", outer, holds, BOOL)
             self.run(c, body)
             after.append((c.names, self.written.names))
         (names, first), (others, second) = after
-        self.when, self.written.names = outer, first & second
+        views.when, self.written.names = outer, first & second
         lost = Lost("has a value in one branch of this if only", loc)
         c.names = {n: x if others.get(n, lost) is x else lost for n, x in names.items()}
         c.names |= {n: lost for n in others if n not in names}
@@ -164,12 +165,14 @@ class _Body:
         items = evaluate(c, arguments["shape"])
         sizes = items if isinstance(items, tuple) else (items,)
         shape = tuple(index(s, node.loc) for s in sizes)
-        assert c.views is not None, "programs have views"
-        memory = Memory(fresh_name(name, c.views.taken), dtype, shape, Role.BUFFER, loc=node.loc)
+        views = self.written.views
+        if views.when is not None:  # where the branch is not taken, no number need be right
+            shape = tuple(simplify(largest(n, 0)) for n in shape)
+        memory = Memory(fresh_name(name, views.taken), dtype, shape, Role.BUFFER, loc=node.loc)
         self.buffers.append(memory)
         if "init" in arguments:
             value = signature.scalar_argument(evaluate(c, arguments["init"]), dtype, node.loc)
-            self.calls.append(filled(c.views, memory, value, self.when, node.loc))
+            self.calls.append(filled(views, memory, value, node.loc))
             self.written.names.add(memory.name)
         return memory
 

@@ -34,15 +34,23 @@ Lengths = Sequence[ex.Expr]
 
 @dataclass(slots=True)
 class Views:
-    """The views of one program; `taken` are the names of its memories, `requires` what must hold."""
+    """The views of one program; `taken` are the names of its memories, `requires` what must hold.
+
+    `when` is the condition of the branch that is elaborated.
+    """
 
     taken: set[str]
+    when: ex.Expr | None = None
     views: dict[Memory, View] = field(default_factory=dict)
     requires: list[Requirement] = field(default_factory=list)
 
     def base(self, memory: Memory) -> Memory:
         """The parameter or buffer that a memory is, or is a view of."""
         return self.views[memory].base if memory in self.views else memory
+
+    def called(self, memory: Memory) -> str:
+        """A memory in the user's words."""
+        return f"a part of {self.base(memory).name}" if memory in self.views else memory.name
 
     def part(self, c: Context, memory: Memory, node: tree.Subscript) -> Memory:
         """Slices, and indices that take an axis away: `x[i, a : b]`."""
@@ -83,12 +91,13 @@ class Views:
         open_ = [k for k, n in enumerate(new) if constant(n) == -1]
         if len(open_) > 1:
             fail("DSL0203", "only one extent of a shape may be -1", loc)
-        text = f"reshape of {memory.name}"
+        text = f"reshape of {self.base(memory).name}"
         if open_:
-            new[open_[0]] = ex.index(1)
-            new[open_[0]] = self._quotient(old, new, text, loc)
+            others = [n for n in new if constant(n) != -1]
+            new[open_[0]] = self._quotient(old, others, text, loc)
         elif not are_equal(old, new):
-            self._holds(ex.Binary("eq", product(old), product(new), BOOL), text, loc)
+            elements = ex.Binary("eq", product(old), product(new), BOOL)
+            self.holds(elements, text, loc, f"{text}: other numbers of elements")
         strides = _restrided(old, strides_of(memory), new)
         if strides is None:
             hint = "reshape the whole tensor before it is sliced, or let a kernel write a buffer"
@@ -107,10 +116,10 @@ class Views:
         if memory.packed is not None:
             hint = f"declare {memory.name} without `packed`, or pass it whole"
             fail("DSL0228", f"{memory.name} is packed and has no parts", loc, hint=hint)
-        before, base = ex.index(0), memory
-        if memory in self.views:
-            before, base = self.views[memory].offset, self.views[memory].base
-        at = simplify(add(before, offset))
+        base = self.base(memory)
+        if base is not memory:
+            offset = add(self.views[memory].offset, offset)
+        at = simplify(offset)
         for view in self.views.values():
             if (view.base, view.offset) == (base, at) and (
                 (view.memory.shape, view.memory.strides) == (tuple(shape), tuple(strides))
@@ -132,7 +141,8 @@ class Views:
         total, known = product(old), product(new)
         rest = simplify(div(total, known))
         if not are_equal((rest, known), (total,)):
-            self._holds(ex.Binary("eq", mod(total, known), ex.index(0), BOOL), text, loc)
+            whole = ex.Binary("eq", mod(total, known), ex.index(0), BOOL)
+            self.holds(whole, text, loc, f"{text}: other numbers of elements")
         return rest
 
     def _within(self, text: str, loc: Loc, *pairs: tuple[ex.Expr, ex.Expr]) -> None:
@@ -143,14 +153,26 @@ class Views:
                 hint = "a program's slices lie within their tensor: 0 <= a <= b <= its extent"
                 fail("DSL0228", f"{text} is not within the tensor", loc, hint=hint)
             if gap is None and not (constant(low) == 0 and _is_natural(high)):
-                self._holds(ex.Binary("le", low, high, BOOL), f"{text} within the tensor", loc)
+                inside = f"{text} within the tensor"
+                self.holds(ex.Binary("le", low, high, BOOL), inside, loc, inside)
 
-    def _holds(self, condition: ex.Expr, text: str, loc: Loc) -> None:
+    def holds(self, condition: ex.Expr, text: str, loc: Loc, failed: str) -> None:
+        """Require what is not known; DSL0203 with `failed` for what is known to be wrong.
+
+        In a branch it is required where that is taken.
+        """
         truth = constant(condition)
         if truth is not None and not truth:
-            fail("DSL0203", f"{text}: other numbers of elements", loc)
+            fail("DSL0203", failed, loc)
+        if truth is None and self.when is not None:
+            condition = ex.Binary("or", negated(self.when), condition, BOOL)
         if truth is None and all(r.condition != condition for r in self.requires):
             self.requires.append(Requirement(condition, text, loc))
+
+
+def negated(condition: ex.Expr) -> ex.Expr:
+    """Whether a condition does not hold."""
+    return simplify(ex.Unary("not", condition, BOOL))
 
 
 def with_strides(kernel: Kernel, given: Sequence[Memory | ex.Expr]) -> Kernel:

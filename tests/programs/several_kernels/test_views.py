@@ -35,6 +35,10 @@ program parts(x: f32[M, N], a: f32, k: i32, z: out f32[M, N]):
         scale(x, 1, z)
     add(reshape(t, [-1])[0:N], t[0], reshape(z, [M * N])[0:N])
     scale(transpose(t)[0:k], 3, z[2 * k : 3 * k, 0:M])
+    if k >= 4:  # what would not be right for 2
+        u = buffer(f32, [k - 4, N])
+        scale(z[M - k + 4 :], 2, u)
+        scale(u, 1, z[0 : k - 4])
 """
 )
 
@@ -47,6 +51,8 @@ def parts(x: np.ndarray, a: np.float32, k: int) -> np.ndarray:
     z = t * 2 if k > 3 else x.copy()
     z.reshape(-1)[:n] = t.reshape(-1)[:n] + t[0]
     z[2 * k : 3 * k, :m] = t.T[:k] * 3
+    if k >= 4:
+        z[: k - 4] = z[m - k + 4 :] * 2
     return z
 
 
@@ -135,6 +141,25 @@ def test_a_part_outside_of_its_tensor_is_refused_at_the_call() -> None:
     with pytest.raises(DiagnosticError, match=r"requires t\[k : 2 \* k\] within the tensor") as e:
         dslc.compile(PARTS, target="interp")["parts"](x=x, a=1.0, k=11, z=x.copy())
     assert e.value.diagnostics[0].code == "DSL0759"
+
+
+def test_later_calls_on_a_cpu() -> None:
+    """They take the short way, with other arrays and other scalars."""
+    kernel = dslc.compile(PARTS, target="cpu")["parts"]
+    rng = np.random.default_rng(1)
+    for k in (6, 6, 6, 2, 6):
+        x = rng.standard_normal((20, 44)).astype(np.float32)
+        z = np.zeros_like(x)
+        kernel(x, 1.5, k, z)
+        assert np.array_equal(z, parts(x, np.float32(1.5), k))
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+def test_one_dim_of_a_kernel_is_one_number(target: str) -> None:
+    """Two dims of a program that a kernel has as one: else it would write past the shorter tensor."""
+    source = KERNELS + "program p(x: f32[N], z: out f32[K]):\n    add(x, x, z)\n"
+    with pytest.raises(DiagnosticError, match="axis 0 of z to fit z of add"):
+        call(target, source, {"x": np.zeros(100, np.float32), "z": np.zeros(50, np.float32)})
 
 
 def test_what_no_call_has_written_of_a_buffer_is_found() -> None:

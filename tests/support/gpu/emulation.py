@@ -21,7 +21,7 @@ from dslc.codegen.quoting import entry_name
 from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate, number
-from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram, alignment
+from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram, View, alignment
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.pass_lists.gpu import gpu_passes
@@ -89,19 +89,23 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
             storage_dtype(memory.dtype)
         )
         arrays[memory] = arrays[memory].reshape(shape)
-    for view in program.views:
-        base = arrays[view.base].reshape(-1)[evaluate(view.offset, dims) :]
-        shape = tuple(evaluate(e, dims) for e in view.memory.shape)
-        steps = tuple(evaluate(e, dims) * base.itemsize for e in view.memory.strides or ())
-        arrays[view.memory] = as_strided(base, shape, steps)
+    views = {v.memory: v for v in program.views}
     for place, call in enumerate(program.calls):
         if call.when is not None and not number(call.when, dims):
             continue
         pairs = list(zip(call.kernel.params, call.args, strict=True))
+        arrays |= {a: _part(views[a], arrays, dims) for a in call.args if a in views}
         passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
         scalars = {p.name: number(a, dims) for p, a in pairs if not isinstance(a, Memory)}
         scalars = _rounded(call.kernel, scalars)
         launch(call.kernel, {**passed, **scalars}, scalars, seed + place)
+
+
+def _part(view: View, arrays: Mapping[Memory, Any], dims: Mapping[str, Any]) -> Any:
+    base = arrays[view.base].reshape(-1)[evaluate(view.offset, dims) :]
+    shape = tuple(evaluate(e, dims) for e in view.memory.shape)
+    steps = tuple(evaluate(e, dims) * base.itemsize for e in view.memory.strides or ())
+    return as_strided(base, shape, steps)
 
 
 def _rounded(program: TileProgram, given: Mapping[str, Any]) -> dict[str, Any]:
