@@ -34,7 +34,9 @@ def test_every_example_that_is_recommended_exists() -> None:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
 def test_the_blocks_run(page: Path, tmp_path: Path) -> None:
-    kernels = {re.findall(r"(?:kernel|program) (\w+)", text)[0]: text for text in blocks(page, "tile")}
+    kernels = {
+        re.findall(r"(?:kernel|program) (\w+)", text)[0]: text for text in blocks(page, "tile")
+    }
     for name, text in kernels.items():
         (tmp_path / f"{name}.tile").write_text(text, encoding="utf-8")
     head = "def page_source(name):\n    return open(f'{name}.tile').read()\n"

@@ -119,11 +119,13 @@ STARTS, KEY_STARTS = np.array([0, 3, 3, 21], np.int32), np.array([0, 40, 44, 62]
 def packed(rng: np.random.Generator, how: Options) -> tuple[dict[str, Array], list[Parts]]:
     """Three sequences, one behind another; the second has no queries."""
     rows = {"q": half(rng, 21, 4, 16), "k": half(rng, 62, 2, 16), "v": half(rng, 62, 2, 24)}
-    parts = []
-    for e in range(3):
-        own, keys = slice(*STARTS[e : e + 2]), slice(*KEY_STARTS[e : e + 2])
-        parts.append(attend(rows["q"][own], rows["k"][keys], rows["v"][keys], 0.25, how))
-    return rows, parts
+    return rows, by_sequence(**rows, how=how)
+
+
+def by_sequence(q: Array, k: Array, v: Array, how: Options) -> list[Parts]:
+    own = [slice(*STARTS[e : e + 2]) for e in range(3)]
+    keys = [slice(*KEY_STARTS[e : e + 2]) for e in range(3)]
+    return [attend(q[i], k[j], v[j], 0.25, how) for i, j in zip(own, keys, strict=True)]
 
 
 def ends(longest: int = 18) -> Args:
@@ -147,6 +149,21 @@ def attention__attention_varlen(rng: np.random.Generator) -> Trial:
 def attention__attention_varlen__all(rng: np.random.Generator) -> Trial:
     rows, parts = packed(rng, ALL)
     return Trial({**rows, **ends(), **ALL.args()}, joined(parts), {}, SMALL)
+
+
+@case
+def attention__attention_varlen__nibbles(rng: np.random.Generator) -> Trial:
+    q = half(rng, 21, 4, 16)
+    (k4, ks, keys), (v4, vs, values) = (codes(half(rng, 62, 2, n), np.int8, 7) for n in (16, 24))
+    parts = by_sequence(q, keys, values, PLAIN)
+    args = {
+        "q": q,
+        "k": (k4 + 8).astype(np.uint8),
+        "v": (v4 + 8).astype(np.uint8),
+        "ks": ks,
+        "vs": vs,
+    }
+    return Trial({**args, **ends()}, {"o": joined(parts)["o"]}, {"KV": "u4", "ZERO": 8}, SMALL)
 
 
 def paged(x: Array, pages: list[int], length: int) -> Array:

@@ -298,57 +298,6 @@ def sampling__min_p(rng: np.random.Generator) -> Trial:
 
 
 @case
-def experts__route(rng: np.random.Generator) -> Trial:
-    logits = normal(rng, 6, 8)
-    ids = np.argsort(-logits, 1, kind="stable")[:, :2]
-    weights = softmax_of(np.take_along_axis(wide(logits), ids, 1))
-    return Trial({"logits": logits}, {"weights": weights, "ids": ids}, F32)
-
-
-def aligned(ids: Array, experts: int, places: int) -> tuple[Array, Array, Array]:
-    at, of, ends = np.full(places, len(ids)), np.full(places // 16, -1), np.zeros(experts)
-    first = 0
-    for e in range(experts):
-        mine = np.flatnonzero(ids == e)
-        at[first : first + len(mine)] = mine
-        of[first // 16 : (first + len(mine) + 15) // 16] = e
-        first += -(-len(mine) // 16) * 16
-        ends[e] = first
-    return at.astype(np.int32), of.astype(np.int32), ends.astype(np.int32)
-
-
-@case
-def experts__align(rng: np.random.Generator) -> Trial:
-    ids = rng.integers(0, 3, 21).astype(np.int32)
-    at, of, ends = aligned(ids, 3, 80)
-    return Trial({"ids": ids}, {"places": at, "expert_of": of, "ends": ends})
-
-
-@case
-def experts__expert_linear(rng: np.random.Generator) -> Trial:
-    x, w = half(rng, 10, 40), half(rng, 3, 40, 24)
-    ids = rng.integers(0, 3, 20).astype(np.int32)
-    at, of, _ = aligned(ids, 3, 80)
-    wanted = np.stack([wide(x)[c // 2] @ wide(w)[ids[c]] for c in range(20)])
-    return Trial({"x": x, "w": w, "places": at, "expert_of": of}, {"y": wanted}, {"PER": 2})
-
-
-@case
-def experts__combine(rng: np.random.Generator) -> Trial:
-    parts, weights = half(rng, 5, 2, 72), normal(rng, 5, 2)
-    return Trial(
-        {"parts": parts, "weights": weights}, {"y": (wide(parts) * wide(weights)[..., None]).sum(1)}
-    )
-
-
-@case
-def experts__grouped_linear(rng: np.random.Generator) -> Trial:
-    a, w, ends = half(rng, 21, 40), half(rng, 3, 40, 24), np.array([4, 4, 21], np.int32)
-    wanted = np.concatenate([wide(a)[:4] @ wide(w)[0], wide(a)[4:] @ wide(w)[2]])
-    return Trial({"a": a, "w": w, "ends": ends}, {"c": wanted})
-
-
-@case
 def convolution__conv2d(rng: np.random.Generator) -> Trial:
     x, w = half(rng, 2, 7, 9, 20), half(rng, 3, 3, 20, 24)
     padded = np.pad(wide(x), ((0, 0), (1, 1), (1, 1), (0, 0)))

@@ -145,6 +145,21 @@ def test_gates_and_their_gradients() -> None:
     close(dup, up.grad[:, :70])
 
 
+def test_products_of_sorted_rows_have_torch_s_gradients() -> None:
+    lib = kernels("experts", "grouped_linear", "grouped_backward_input", "grouped_backward_weight")
+    a, w, dc = normal(21, 40, grad=True), normal(3, 40, 24, grad=True), normal(21, 24)
+    ends = torch.tensor([4, 4, 21], dtype=torch.int32)
+    wanted = torch.cat([a[:4] @ w[0], a[4:] @ w[2]])
+    wanted.backward(dc)
+    c, da, dw = torch.empty(21, 24), torch.empty(21, 40), torch.empty(3, 40, 24)
+    lib.grouped_linear(a.detach(), w.detach(), ends, c)
+    lib.grouped_backward_input(dc, w.detach(), ends, da)
+    lib.grouped_backward_weight(dc, a.detach(), ends, dw)
+    close(c, wanted)
+    close(da, a.grad)
+    close(dw, w.grad)
+
+
 def attention_of(q: Any, k: Any, v: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     """One sequence in torch: the last query stands at the last key."""
     heads = q.shape[1] // k.shape[1]
