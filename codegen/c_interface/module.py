@@ -15,6 +15,13 @@ from dslc.codegen.c_interface.launches import (
     needed_features,
     variants_of,
 )
+from dslc.codegen.c_interface.packing import (
+    Choice,
+    declaration,
+    function,
+    packers,
+    tvm_ffi_functions,
+)
 from dslc.codegen.quoting import ascii_name, block_comment
 from dslc.codegen.symbols import renamed
 from dslc.compiler.targets.cpu import Machine
@@ -87,18 +94,24 @@ def header(name: str, version: str, interfaces: Sequence[Interface]) -> str:
             if p.dims is not None
         )
         parts.append(f"\n{doc}/* {shapes} */\nint {i.symbol}({parameters_of(i)});\n")
+        parts += [declaration(i, packer) for packer in packers(i)]
     return "".join(parts) + _TAIL
 
 
 def gpu_source(name: str, version: str, interfaces: Sequence[Interface]) -> str:
     """C for NVIDIA GPUs: machine code by `.incbin`, the driver by dlopen."""
     text = [_top(name, version, "NVIDIA GPUs", "-ldl -lpthread", ("dlfcn.h", "pthread.h"))]
-    text += [_part("support.c"), _part("tvm_ffi.c"), _part("cuda.c"), _IMAGE]
+    text += [_part("support.c"), _part("tvm_ffi.c"), _part("packing.c"), _part("cuda.c"), _IMAGE]
     for i in interfaces:
         ranks = _ranks(i.forms, lambda f: (-_architecture(f), len(f.alignments)))
         conditions = [gpu_conditions(f) for f in i.forms]
         texts = [line for n, f in enumerate(i.forms) for line in gpu_form(i, n, f)]
-        text.append(_kernel(i, ranks, conditions, 2, texts))
+        newest = _ranks(i.forms, lambda f: (-_architecture(f),), fixed=False)
+        choices = [
+            Choice(f, f"machine ? {rank} : 0", [(f"!machine || {_named(f)}", f)])
+            for f, rank in zip(i.forms, newest, strict=True)
+        ]
+        text += [_kernel(i, ranks, conditions, 2, texts), _packing(i, choices)]
     return "\n".join(text) + _error(name)
 
 
@@ -108,7 +121,8 @@ def cpu_source(
     """C for CPUs, and the assembly of all kernels by file name, each symbol its own."""
     title, asked = _MACHINES[machine]
     text = [_top(name, version, title, "with the .s files beside it", (asked,))]
-    text += [_part("support.c"), _part("tvm_ffi.c"), _part(f"features_{machine}.c"), _part("cpu.c")]
+    text += [_part("support.c"), _part("tvm_ffi.c"), _part("packing.c")]
+    text += [_part(f"features_{machine}.c"), _part("cpu.c")]
     assembly: dict[str, str] = {}
     for i in interfaces:
         ranks = _ranks(i.forms, lambda f: (-len(_needs(f)[-1]),))
@@ -117,7 +131,11 @@ def cpu_source(
         for number, form in enumerate(i.forms):
             symbols = _own_symbols(i.name, number, form, assembly)
             texts += cpu_form(i, number, form, symbols, machine)
-        text.append(_kernel(i, ranks, conditions, 1, texts))
+        most = _ranks(i.forms, lambda f: (-len(_needs(f)[-1]),), fixed=False)
+        choices = [
+            Choice(f, str(rank), _on_cpu(f, machine)) for f, rank in zip(i.forms, most, strict=True)
+        ]
+        text += [_kernel(i, ranks, conditions, 1, texts), _packing(i, choices)]
     return "\n".join(text) + _error(name), assembly
 
 
@@ -139,9 +157,32 @@ def _kernel(
     return "\n".join(lines) + "\n"
 
 
-def _ranks(forms: Sequence[Form], key: Callable[[Form], tuple[int, ...]]) -> list[int]:
-    """The place of each form in the order of preference: by `key`, then by fixed dims."""
-    keys = [(*key(f), -len(f.artifact.signature.fixed)) for f in forms]
+def _packing(interface: Interface, choices: Sequence[Choice]) -> str:
+    """What packs the kernel's weights."""
+    lines: list[str] = []
+    for packer in packers(interface):
+        lines += function(interface, packer, choices)
+        lines += tvm_ffi_functions(interface, packer)
+    return "\n".join(lines) + "\n"
+
+
+def _named(form: Form) -> str:
+    """Whether a form runs on the GPU whose compute capability is `machine`."""
+    asked = [c for c in gpu_conditions(form) if "capability" in c]
+    return f"({' && '.join(asked)})".replace("c->capability", "machine")
+
+
+def _on_cpu(form: Form, machine: Machine) -> list[tuple[str, Form]]:
+    return [
+        (condition(needed_features(v), machine), Form(v, {})) for v in variants_of(form.artifact)
+    ]
+
+
+def _ranks(
+    forms: Sequence[Form], key: Callable[[Form], tuple[int, ...]], *, fixed: bool = True
+) -> list[int]:
+    """The place of each form in the order of preference: by `key`, then by `fixed` dims."""
+    keys = [(*key(f), -len(f.artifact.signature.fixed) if fixed else 0) for f in forms]
     order = sorted({*keys})
     return [order.index(k) for k in keys]
 

@@ -17,6 +17,7 @@ from typing import Any
 from dslc.codegen.c_interface.compiling import EXTRA, find_compiler
 from dslc.codegen.c_interface.forms import Form, Interface
 from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
+from dslc.codegen.c_interface.packing import functions_of
 from dslc.codegen.quoting import docstring, python_name, python_string
 from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error
@@ -156,11 +157,12 @@ def _hugging_face(
     interfaces: Sequence[Interface],
 ) -> Files:
     """A build variant of `kernels`: Python that loads the library, and its metadata."""
-    names = [i.name for i in interfaces]
+    names = [name for i in interfaces for name in functions_of(i)]
     folder = f"build/tvm-ffi01-{called.word()}-{host}"
     own = {n: python_name(n, _OWN) for n in names}
     functions = "".join(f"{own[n]} = _module[{python_string(n)}]\n" for n in names)
-    title = f"{package.name} {package.version}: {', '.join(names)}. Outputs are written in place."
+    kernels = ", ".join(i.name for i in interfaces)
+    title = f"{package.name} {package.version}: {kernels}. Outputs are written in place."
     text = docstring(title) + "\n"
     text += _INIT.format(library=library, functions=functions, names=[*own.values()])
     metadata: dict[str, Any] = {

@@ -7,10 +7,12 @@ import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dslc.codegen.aarch64.tools.assemblers import assemblers
 from dslc.codegen.c_interface.forms import Interface
 from dslc.codegen.cuda.tools.locate import find_library
+from dslc.loading import load
 from dslc.machines.machine import CInterface
 from dslc.packaging import build_package
 from dslc.packaging.consumers import _hugging_face
@@ -19,7 +21,8 @@ from dslc.runtime.package import PackageFolder
 
 from support.packages import write_spec
 
-KERNEL = '[[kernel]]\nsource = "rows.tile"\nkernel = "scale"\ndims = { N = 16 }\n'
+KERNEL = '[[kernel]]\nsource = "rows.tile"\ndims = { N = 16 }\n'
+PACKS = ["weigh", "weigh_pack_w", "weigh_packed_bytes_w"]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,13 @@ def test_tvm_ffi_loads_it(package: Path) -> None:
     module = tvm_ffi.load_module(str(package / "lib" / "x86_64-linux" / "librows_cuda.so"))
     with pytest.raises(TypeError, match="takes 3 arguments"):
         module["scale"]()
+    codes = np.random.default_rng(0).integers(0, 16, (48, 16)).astype(np.uint8)
+    packed = np.zeros(module["weigh_packed_bytes_w"](tvm_ffi.from_dlpack(codes), 80), np.uint8)
+    module["weigh_pack_w"](tvm_ffi.from_dlpack(codes), tvm_ffi.from_dlpack(packed), 80)
+    expected = load(package, "cuda:sm_80").weigh.pack("w", codes, M=4)
+    np.testing.assert_array_equal(packed, expected.reshape(-1))
+    with pytest.raises(ValueError, match="packed has 383 bytes, expected 384 packed ones"):
+        module["weigh_pack_w"](tvm_ffi.from_dlpack(codes), tvm_ffi.from_dlpack(packed[1:]), 80)
 
 
 def test_a_variant_of_hugging_face_is_python_that_loads_the_library(package: Path) -> None:
@@ -67,7 +77,7 @@ def test_a_variant_of_hugging_face_is_python_that_loads_the_library(package: Pat
     assert described.loader is not None
     module = importlib.util.module_from_spec(described)
     described.loader.exec_module(module)
-    assert module.__all__ == ["scale"]
+    assert module.__all__ == ["scale", *PACKS]
     with pytest.raises(TypeError, match="takes 3 arguments"):
         module.scale()
 

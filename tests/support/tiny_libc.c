@@ -22,6 +22,7 @@ void *aligned_alloc(size_t alignment, size_t size) {
   used += size;
   return found;
 }
+void *malloc(size_t size) { return aligned_alloc(16, size); }
 void free(void *memory) { (void)memory; }
 int abs(int x) { return x < 0 ? -x : x; }
 size_t strlen(const char *s) { size_t n = 0; while (s[n]) ++n; return n; }
@@ -49,6 +50,13 @@ int vsnprintf(char *out, size_t size, const char *format, va_list rest) {
   }
   out[n] = 0;
   return (int)n;
+}
+int snprintf(char *out, size_t size, const char *format, ...) {
+  va_list rest;
+  va_start(rest, format);
+  int n = vsnprintf(out, size, format, rest);
+  va_end(rest);
+  return n;
 }
 void say(const char *text) {
   call(64, 1, (long)text, (long)strlen(text));

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from dslc.codegen.aarch64.tools.assemblers import assemblers
 from dslc.codegen.cuda.tools.locate import find_library
+from dslc.loading import load
 from dslc.packaging import build_package
 from dslc.runtime.aarch64_emulator import qemu_path
 
@@ -74,12 +75,17 @@ int main(void) {
   say(rows_last_error());
   int64_t packed[1] = {PACKED_BYTES}, left[2] = {5, 16};
   for (int i = 0; i < 80; ++i) a[0][i] = 1;
-  for (int i = 0; i < PACKED_BYTES; ++i) w[i] = 0x33;
+  uint8_t codes[16][32];
+  int64_t whole[2] = {16, 32}, bytes = 0;
+  for (int i = 0; i < 512; ++i) codes[0][i] = (uint8_t)(i % 32 / 2);
+  dslc_tensor tc = tensor(codes, 1, 8, whole);
+  if (rows_weigh_pack_w(&tc, 0, &bytes, 0)) return say(rows_last_error()), 13;
+  if (bytes != PACKED_BYTES || rows_weigh_pack_w(&tc, w, &bytes, 0)) return say(rows_last_error()), 14;
   dslc_tensor ta = tensor(a, 2, 32, left), tw = tensor(w, 1, 8, packed);
   tw.ndim = 1;
   tx.strides = 0;
   if (rows_weigh(&ta, &tw, &ty, 0)) return say(rows_last_error()), 10;
-  for (int i = 0; i < 160; ++i) if (y[0][i] != 48) return say("weigh is wrong"), 11;
+  for (int i = 0; i < 160; ++i) if (y[0][i] != i % 32 / 2 * 16) return say("weigh is wrong"), 11;
   packed[0] -= 1;
   if (rows_weigh(&ta, &tw, &ty, 0) != DSLC_ARGUMENT) return 12;
   say(rows_last_error());
@@ -107,7 +113,7 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def program(arm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The test's program, linked statically with the sources of the package."""
     folder = tmp_path_factory.mktemp("program")
-    # 16 x 32 codes of 4 bits, packed in whichever order: all of them are alike.
+    # 16 x 32 codes of 4 bits.
     (folder / "main.c").write_text(ARM.replace("PACKED_BYTES", "256"))
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-gnu"]
     flags = [
@@ -242,6 +248,24 @@ def test_what_does_not_fit_is_refused(library: ctypes.CDLL, driver: FakeDriver) 
     driver.fail_next(700)
     assert scaled(library, 9, 32) == 2
     assert b"CUDA_ERROR_ILLEGAL_ADDRESS" in library.rows_last_error()
+
+
+@pytest.mark.parametrize("machine", [80, 86, 90])
+def test_codes_are_packed_for_a_gpu_that_is_named(
+    gpu: Path, library: ctypes.CDLL, machine: int
+) -> None:
+    codes = np.random.default_rng(3).integers(0, 16, (48, 32)).astype(np.uint8)
+    kernels = load(gpu / "rows.dslc", "cuda:sm_90a" if machine == 90 else "cuda:sm_80")
+    expected = kernels.weigh.pack("w", codes, M=4)
+    out, bytes_ = np.zeros(expected.size, np.uint8), ctypes.c_int64(expected.size)
+    given = ctypes.byref(tensor(codes, 1)), ctypes.c_void_p(out.ctypes.data), ctypes.byref(bytes_)
+    assert library.rows_weigh_pack_w(*given, machine) == 0, library.rows_last_error()
+    np.testing.assert_array_equal(out, expected.reshape(-1))
+    bytes_.value -= 1
+    assert library.rows_weigh_pack_w(*given, machine) == 1
+    assert b"packed w takes" in library.rows_last_error()
+    assert library.rows_weigh_pack_w(*given, 70) == 1
+    assert b"nothing that was compiled reads w" in library.rows_last_error()
 
 
 def test_a_gpu_that_nothing_was_compiled_for(gpu: Path, driver: FakeDriver, tmp_path: Path) -> None:
