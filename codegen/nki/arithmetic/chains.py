@@ -143,8 +143,9 @@ class Chain:
             self._block(steps, columns, at, psum=False)
             return
         inner = prod(self.made.shape[k] for k in self.made.free if k > axis)
-        blocks = -(-columns.count // max(1, BLOCK // inner))
-        each = -(-columns.count // blocks)
+        most, unit = max(1, BLOCK // inner), max(1, _UNIT // inner)
+        even = -(-columns.count // -(-columns.count // most))
+        each = min(most, -(-even // unit) * unit)
         assert isinstance(columns.start, int)
         start, stop = columns.start, columns.start + columns.count
         whole = columns.count // each * each
