@@ -112,6 +112,8 @@ class Emission:
     # What of the body at hand stands before the statement.
     before: Body = ()
     written: set[Stmt] = field(default_factory=set)
+    # Mean and variance of rows, with the statement that asked for them first.
+    moments: dict[tuple[Value, int], tuple[Stmt, TileValue]] = field(default_factory=dict)
     # Tiles that the scalar engine made: what is computed from a few numbers of one stays there.
     by_scalar: set[str] = field(default_factory=set)
     # Tiles that are made as parts of others, and those others of which a part is made.

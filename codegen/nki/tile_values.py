@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import F32, DType
 from dslc.compiler.passes.trainium.placement import PARTITIONS, Placement, chunks, counts
 
 
@@ -78,6 +78,11 @@ class TileValue:
     def is_row_scalar(self) -> bool:
         """Whether each partition has one number only."""
         return all(stride == 0 for stride, _ in self.pattern)
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is one number of f32 for each partition, or for all."""
+        return self.constant is not None or (self.is_row_scalar and self.dtype == F32)
 
     @property
     def is_dense(self) -> bool:

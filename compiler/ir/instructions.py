@@ -40,6 +40,7 @@ from dslc.compiler.ir.memory_instructions import (
 )
 from dslc.compiler.ir.tile_instructions import (
     FUSED_OPS,
+    MOMENTS,
     Arange,
     Binary,
     Broadcast,
@@ -68,6 +69,7 @@ __all__ = [
     "ATOMIC_OPS",
     "ELEMENTWISE",
     "FUSED_OPS",
+    "MOMENTS",
     "Alloc",
     "Arange",
     "Arrive",

@@ -74,7 +74,7 @@ class Fma:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fused:
-    """out = xs[0] after `steps`, words with a blank between: one instruction of an engine.
+    """out = xs[0] after `steps`, words with a blank between: what engines do to a tile at a time.
 
     A step is from expr.UNARY_OPS, `square` or `silu` (x * sigmoid(x)), or one of FUSED_OPS and takes
     the next of the other `xs` as its second operand (`rsub`: as its first). Each computes in f32; the
@@ -140,7 +140,7 @@ class ConvertLayout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduce:
-    """Over one axis; op is sum, max, min, any, all, argmax or argmin (these give i32)."""
+    """Over one axis; op is sum, max, min, any, all, argmax, argmin (these give i32) or of MOMENTS."""
 
     out: Value
     op: str
@@ -148,6 +148,10 @@ class Reduce:
     axis: int
     keepdims: bool = False
     loc: Loc | None = _loc()
+
+
+MOMENTS = ("mean", "variance")
+"""Reductions of floats that give f32: the mean, and the mean square of what is left without it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from dslc.codegen.nki.arithmetic.combining import combine, wrap
+from dslc.codegen.nki.arithmetic.moments import moment
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
 from dslc.codegen.nki.products.product_pieces import accumulate
@@ -27,6 +28,9 @@ _OPS = {
 
 def reduce(e: Emission, stmt: ins.Reduce) -> None:
     """Over one axis."""
+    if stmt.op in ins.MOMENTS:
+        moment(e, stmt)
+        return
     x = e.held(stmt.x)
     if x.constant is not None:
         x = e.tensors(x)

@@ -147,7 +147,10 @@ def _chunks_ahead(e: Emission, loop: ins.For, load: ins.Load, convert: ins.Conve
         return 0
     blocks = (PARTITIONS // _BLOCK) ** 2 * chunks(e.place(load.out), load.out.type.shape)
     each = blocks * _FEWEST / e.engines.vector
-    free = _BUSY * _multiplying(e, loop.body) - Shares.of_iteration(loop.body, e.engines).vector
+    free = (
+        _BUSY * _multiplying(e, loop.body)
+        - Shares.of_iteration(loop.body, e.engines).total["vector"]
+    )
     return max(0, min(total, int(free / each)))
 
 

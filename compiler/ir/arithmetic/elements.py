@@ -241,6 +241,9 @@ def reduction(op: str, out: DType) -> Function:
         if end is None:
             return functools.partial(np.sum, dtype=kind)
         return lambda tile, **where: end(np.sum(tile, dtype=kind, **where))
+    if op in ("mean", "variance"):
+        moment = np.mean if op == "mean" else np.var
+        return functools.partial(moment, dtype=kind)
     if op in ("argmax", "argmin"):
         function = np.argmax if op == "argmax" else np.argmin
         return lambda tile, **where: function(tile, **where).astype(kind)

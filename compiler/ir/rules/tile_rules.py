@@ -160,7 +160,7 @@ def _dtype_is(out: Value, dtype: DType) -> Fail | None:
 
 
 def _reduce(stmt: ins.Reduce) -> Fail | None:
-    if stmt.op not in ("sum", "max", "min", "any", "all", "argmax", "argmin"):
+    if stmt.op not in ("sum", "max", "min", "any", "all", "argmax", "argmin", *ins.MOMENTS):
         return "DSL0416", f"{stmt.op!r} is no reduction"
     x, dtype = stmt.x, stmt.x.type.dtype
     if failed := _axis(x, stmt.axis):
@@ -169,7 +169,9 @@ def _reduce(stmt: ins.Reduce) -> Fail | None:
         return "DSL0413", f"{stmt.op} does not reduce {dtype}"
     shape = list(x.type.shape)
     shape[stmt.axis : stmt.axis + 1] = [1] if stmt.keepdims else []
-    of = I32 if stmt.op.startswith("arg") else dtype
+    if stmt.op in ins.MOMENTS and (fail := operation_dtype("exp", dtype)) is not None:
+        return fail
+    of = I32 if stmt.op.startswith("arg") else F32 if stmt.op in ins.MOMENTS else dtype
     return computes(dtype) or _shape_is(stmt.out, tuple(shape)) or _dtype_is(stmt.out, of)
 
 

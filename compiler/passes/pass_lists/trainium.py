@@ -22,6 +22,7 @@ from dslc.compiler.passes.trainium.common_subexpressions import CommonSubexpress
 from dslc.compiler.passes.trainium.join_turns import JoinTurns
 from dslc.compiler.passes.trainium.overlap_turns import OverlapTurns
 from dslc.compiler.passes.trainium.place_tiles import PlaceTiles
+from dslc.compiler.passes.trainium.row_moments import RowMoments
 from dslc.compiler.passes.trainium.select_instructions import SelectInstructions
 from dslc.compiler.passes.trainium.strip_mining import StripMine
 from dslc.compiler.passes.trainium.whole_masks import WholeMasks
@@ -34,10 +35,10 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     One core runs all turns, so that a reduction is not split. Low-bit parameters are compact rows: a
     partition unpacks its own.
     """
-    place, select = PlaceTiles(target), SelectInstructions()
+    place, moments, select = PlaceTiles(target), RowMoments(target), SelectInstructions()
 
     def placed(kernel: Kernel) -> Kernel:
-        return select.kernel(place.kernel(kernel))
+        return select.kernel(moments.kernel(place.kernel(kernel)))
 
     return (
         Unthread(),
@@ -57,6 +58,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         StripMine(target, place.kernel),
         place,
         Simplify(),
+        moments,
         select,
         DeadCode(),
         OverlapTurns(target),

@@ -16,6 +16,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.trainium.capacity import VIEWS
+from dslc.compiler.passes.trainium.lanes import AFFINE, ENGINES, Lane, block_axis, lanes
 from dslc.compiler.passes.trainium.placement import PARTITIONS, chunks, counts, placement_of
 from dslc.compiler.passes.trainium.select_instructions import is_column, is_row_sum
 from dslc.compiler.targets.nki import Engines
@@ -24,10 +25,12 @@ FEWEST = 64  # cycles of an instruction, and until its result is there
 LATENCY = 1300.0  # of a transfer, ns
 TABLES = ("exp", "exp2", "log", "log2", "tanh", "sigmoid", "erf", "abs")
 """Functions of the scalar engine's tables."""
-AFFINE: tuple[list[str], ...] = ([], ["mul"], ["add"], ["sub"], ["mul", "add"], ["mul", "sub"])
-"""Steps of columns that the scalar engine has as well, as scale and bias."""
 FREE = (*VIEWS, ins.Full, ins.Undefined, ins.Let)
 """Statements that are no instruction: other names of elements, and numbers."""
+
+STATISTICS = 512
+"""Elements of a partition whose mean and variance one instruction takes."""
+_AGGREGATE = 26  # cycles for the statistics of one such instruction
 
 _POWERS = ("rsqrt", "sqrt")
 _COMPOSED = 8  # instructions of a function that no engine has, about
@@ -35,11 +38,14 @@ _COMPOSED = 8  # instructions of a function that no engine has, about
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Cycles of one of `engines`, whichever has less to do; `together` of all of them, by columns."""
+    """Cycles of one of `engines`, whichever has less to do.
+
+    With `lanes` these are dealt what takes one of them so many cycles.
+    """
 
     engines: tuple[str, ...]
     cycles: float
-    together: bool = False
+    lanes: tuple[Lane, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,14 @@ def work_of(stmt: Stmt, made: Mapping[Value, Stmt]) -> Work | None:
     number = 1 if place is None else chunks(place, tile.type.shape)
     one = number * max(FEWEST, each)
     match stmt:
+        case ins.Reduce(op="mean" | "variance"):
+            aggregated = max(FEWEST, _AGGREGATE * -(-each // STATISTICS))
+            first = is_first_moment(stmt, made)
+            return Work(("vector",), number * (max(FEWEST, each) + aggregated)) if first else None
         case ins.Reduce():
-            with_maker = isinstance(made.get(stmt.x), ins.Fused) and is_row_sum(stmt)
-            return None if with_maker else Work(("vector",), one)
+            return None if _comes_with(stmt, made) else Work(("vector",), one)
         case ins.Fused():
-            return _fused(stmt, made, one, number * max(FEWEST, 2 * each))
+            return _fused(stmt, made, one)
         case ins.Cast():
             return Work(("vector", "scalar"), one)
         case ins.Unary(op=op):
@@ -114,12 +123,42 @@ def negated(stmt: Stmt, made: Mapping[Value, Stmt]) -> Value | None:
     return None if isinstance(maker, ins.Full) else column
 
 
-def _fused(stmt: ins.Fused, made: Mapping[Value, Stmt], one: float, two: float) -> Work:
-    """One pass of an engine; sums and products of two tiles are shared by columns."""
+def _fused(stmt: ins.Fused, made: Mapping[Value, Stmt], one: float) -> Work:
+    """One pass of an engine; what ends in operations on two tiles is dealt by columns."""
     steps = stmt.steps.split()
+    columns = [is_column(x, made) for x in stmt.xs[1:]]
+    if not all(columns):
+        shape, layout = stmt.out.type.shape, stmt.out.type.layout
+        axis = block_axis(None if layout is None else placement_of(layout), shape)
+        pair = (stmt.xs[0], stmt.xs[1 + columns.index(False)])
+        same = axis is not None and any(_is_same_along(x, axis, made) for x in pair)
+        ways = lanes(steps, columns, psum=axis is not None, same=same)
+        return Work(ENGINES, one, tuple(ways))
     if any(s not in ins.FUSED_OPS for s in steps):
         return Work(("scalar",), one)
-    if not all(is_column(x, made) for x in stmt.xs[1:]):
-        shared = steps in (["add"], ["mul"])
-        return Work(("vector", "gpsimd") if shared else ("vector",), two, together=shared)
     return Work(("vector", "scalar") if steps in AFFINE else ("vector",), one)
+
+
+def _comes_with(stmt: ins.Reduce, made: Mapping[Value, Stmt]) -> bool:
+    """Whether the scalar engine sums a row as it makes it."""
+    maker = made.get(stmt.x)
+    if not isinstance(maker, ins.Fused) or not is_row_sum(stmt):
+        return False
+    return all(is_column(x, made) for x in maker.xs[1:])
+
+
+def _is_same_along(value: Value, axis: int, made: Mapping[Value, Stmt]) -> bool:
+    """Whether a tile has the same elements for all indices of an axis."""
+    maker = made.get(value)
+    if not isinstance(maker, ins.Broadcast):
+        return False
+    before = axis - (value.type.rank - maker.x.type.rank)
+    return before < 0 or maker.x.type.shape[before] == 1
+
+
+def is_first_moment(stmt: ins.Reduce, made: Mapping[Value, Stmt]) -> bool:
+    """Whether a mean or variance is the first one of its row: the other comes with it."""
+    if stmt.op == "mean":
+        return True
+    others = (s for s in made.values() if isinstance(s, ins.Reduce) and s.op == "mean")
+    return not any(s.x is stmt.x and s.axis == stmt.axis for s in others)

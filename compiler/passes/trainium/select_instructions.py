@@ -10,6 +10,11 @@ After: an engine reads any type of floats, computes in f32, and the scalar engin
 
     %e_3 = fused %row, %e_1, steps="sub exp" : f32[128, 512] `spatial(128, 1).local(1, 512)`
 
+Operations on two tiles stand behind what columns do to the first one, where nothing else reads what is
+between (tests/ir/select-instructions/chain.tir): the generator deals such a chain by columns.
+
+    %y = fused %x, %s, %g, %b, steps="mul mul add" : f16[128, 512] `spatial(128, 1).local(1, 512)`
+
 A column is one number for each partition, or for all. The scalar engine has x * column + column and
 then a function of its tables; the vector engine two operations with columns, or one with a column and
 one with a tile. Sums over a row stand behind what makes it, since the scalar engine sums what it has
@@ -18,6 +23,7 @@ computed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -31,12 +37,14 @@ from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import Body, bodies, operands, tile_of, walk
+from dslc.compiler.passes.trainium.lanes import block_axis, lanes
 from dslc.compiler.passes.trainium.placement import counts, placement_of
 
 FUNCTIONS = ("exp", "tanh", "sigmoid", "erf", "square", "silu")
 """Of the scalar engine's tables those that are the operation itself, on all numbers."""
 
 _OPS = ("add", "sub", "mul", "max", "min")
+_MANY = 128  # elements of a partition: what is worth several instructions
 _GREAT = 2.0**126  # beyond which the inverse is no normal number
 
 
@@ -77,14 +85,14 @@ class _Simpler(Rewriter):
         match stmt:
             case ins.Reduce(out=out, op="max" | "min", x=x):
                 before = self._made.get(x)
-                if isinstance(before, ins.Cast) and _widens(before):
+                if isinstance(before, ins.Cast) and widens(before):
                     narrow = Value(replace(out.type, dtype=before.x.type.dtype), out.name)
                     made = self.define(out)
                     assert isinstance(made, Value)
                     extreme = replace(stmt, out=narrow, x=self.value(before.x))
                     return extreme, ins.Cast(made, narrow, loc=stmt.loc)
             case ins.Binary(out=out, op="div", x=x, y=y) if out.type.dtype == F32:
-                by = _number(y, self._made)
+                by = number_of(y, self._made)
                 if by is not None and by and abs(frexp(by)[0]) == 0.5 and abs(by) < _GREAT:
                     inverse = Value(self.value(y).type, "inverse")
                     number = ins.Full(inverse, Const(1 / by, F32), loc=stmt.loc)
@@ -93,7 +101,7 @@ class _Simpler(Rewriter):
                     return number, replace(stmt, out=made, op="mul", x=given, y=inverse)
             case ins.Broadcast(out=out, x=x):
                 before = self._made.get(x)
-                if isinstance(before, ins.Cast) and _widens(before) and not _is_narrow(x):
+                if isinstance(before, ins.Cast) and widens(before) and not _is_narrow(x):
                     wide = self.define(out)
                     assert isinstance(wide, Value)
                     spread = Value(replace(wide.type, dtype=before.x.type.dtype), out.name)
@@ -102,7 +110,7 @@ class _Simpler(Rewriter):
         return super().statement(stmt)
 
 
-def _number(value: Value, made: Mapping[Value, Stmt]) -> float | None:
+def number_of(value: Value, made: Mapping[Value, Stmt]) -> float | None:
     """The number of a tile that is one all over."""
     maker = made.get(value)
     while isinstance(maker, ins.Broadcast):
@@ -172,30 +180,34 @@ class _Selection:
         chain = self._step(stmt)
         if chain is None or not self._fits(chain.steps, chain.xs):
             return None
-        while (longer := self._longer(chain, here)) is not None:
+        while (longer := self._longer(chain, here, stmt)) is not None:
             chain = longer
         summed = tile_of(stmt) in self._summed and chain.steps in ([], ["square"], ["exp"])
         of_sum = chain.steps in (["mul"], ["add"]) and chain.xs[0] in self._sums
         return chain if (chain.covered and chain.steps) or summed or of_sum else None
 
-    def _longer(self, chain: _Chain, here: set[Stmt]) -> _Chain | None:
+    def _longer(self, chain: _Chain, here: set[Stmt], last: Stmt) -> _Chain | None:
         """With the statement that makes the first tile; or a cast of a later one taken from it."""
         for number, x in enumerate(chain.xs):
             before = self._made.get(x)
             if before is None or before not in here:
                 continue
             if number == 0 and (step := self._step(before)) is not None and not step.covered:
-                if isinstance(before, ins.Cast) and not _widens(before):
+                if isinstance(before, ins.Cast) and not widens(before):
                     continue  # rounds: not what a step in f32 would give
                 steps, xs = [*step.steps, *chain.steps], [*step.xs, *chain.xs[1:]]
                 # A cast, and a column in front of a function, cost nothing a second time.
                 free = isinstance(before, ins.Cast) or (
                     chain.steps[-1:] and chain.steps[-1] in FUNCTIONS
                 )
-                whole = x.type.dtype == F32 and (free or self._uses[x] == 1)
-                if whole and self._fits(steps, xs):
+                alone = self._uses[x] == 1
+                whole = x.type.dtype == F32 and (free or alone)
+                several = (alone or isinstance(before, ins.Cast)) and self._is_dealt(
+                    last, steps, xs
+                )
+                if whole and (several or self._fits(steps, xs)):
                     return _Chain(steps, xs, [*chain.covered, before])
-            elif isinstance(before, ins.Cast) and _widens(before) and not self._column(x):
+            elif isinstance(before, ins.Cast) and widens(before) and not self._column(x):
                 xs = [*chain.xs[:number], before.x, *chain.xs[number + 1 :]]
                 return _Chain(chain.steps, xs, [*chain.covered, before])
         return None
@@ -227,18 +239,34 @@ class _Selection:
 
     def _fits(self, steps: list[str], xs: list[Value]) -> bool:
         """Whether one instruction has the steps."""
-        others = iter(xs[1:])
-        kinds = [
-            "f" if s not in ins.FUSED_OPS else "c" if self._column(next(others)) else "t"
-            for s in steps
-        ]
-        shape = "".join(kinds)
+        shape = self._kinds(steps, xs)
         if shape in ("", "c", "cc", "t", "ct"):
             return True
         if shape not in ("f", "cf", "ccf"):
             return False
         before = steps[:-1]
         return before in ([], ["mul"], ["add"], ["sub"], ["mul", "add"], ["mul", "sub"])
+
+    def _kinds(self, steps: list[str], xs: list[Value]) -> str:
+        """f for a function, c for an operation with a column, t for one with a tile."""
+        others = iter(xs[1:])
+        return "".join(
+            "f" if s not in ins.FUSED_OPS else "c" if self._column(next(others)) else "t"
+            for s in steps
+        )
+
+    def _is_dealt(self, last: Stmt, steps: list[str], xs: list[Value]) -> bool:
+        """Whether the engines have the steps one after another, by columns of the result."""
+        out = tile_of(last)
+        if out is None or out.type.layout is None:
+            return False
+        place, shape = placement_of(out.type.layout), out.type.shape
+        if block_axis(place, shape) is None or place is None or counts(place, shape)[1] < _MANY:
+            return False
+        kinds = self._kinds(steps, xs)
+        dealt = re.fullmatch("[cf]{0,3}t+", kinds) is not None
+        columns = [kind == "c" for kind in kinds if kind != "f"]
+        return dealt and bool(lanes(steps, columns, psum=True, same=False))
 
     def _column(self, value: Value) -> bool:
         return is_column(value, self._made)
@@ -271,7 +299,7 @@ def _is_plain(value: Value) -> bool:
     return dtype.name in ("f32", "f16", "bf16")
 
 
-def _widens(stmt: ins.Cast) -> bool:
+def widens(stmt: ins.Cast) -> bool:
     """Whether a cast keeps every number."""
     narrow = _is_plain(stmt.x) and stmt.x.type.dtype != F32
     return narrow and stmt.out.type.dtype == F32 and not stmt.saturate

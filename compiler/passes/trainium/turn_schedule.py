@@ -26,13 +26,18 @@ from dslc.compiler.passes.trainium.engine_times import (
     transfer_of,
     work_of,
 )
+from dslc.compiler.passes.trainium.lanes import deal
 from dslc.compiler.targets.nki import Engines
 
 _TRIPS = 32  # of an inner loop that are looked at
 _FEW = 8  # elements of a partition, which stay with the engine that made what they are made of
 
+_AT_ONCE = 0.25  # of a lane: what an engine has done when the next one begins
+
 Share = tuple[str, float]
 """An engine and the ns that it is taken for."""
+Strand = tuple[Share, ...]
+"""Engines that work one behind another on the same elements, by blocks."""
 
 
 @dataclass(slots=True)
@@ -41,7 +46,7 @@ class Shares:
 
     engines: Engines
     made: Mapping[Value, Stmt]
-    of: dict[Stmt, tuple[Share, ...]] = field(default_factory=dict)
+    of: dict[Stmt, tuple[Strand, ...]] = field(default_factory=dict)
     total: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     @classmethod
@@ -56,13 +61,21 @@ class Shares:
 
     def _give(self, stmt: Stmt, times: int, work: Work) -> None:
         rates = {e: float(getattr(self.engines, e)) for e in work.engines}
-        if work.together and self.engines.copies and work.cycles > _FEW * FEWEST:
-            rate = sum(rates.values())
-            self.of[stmt] = tuple((e, work.cycles / rate) for e in rates)
+        if work.lanes:
+            parts = deal(work.lanes, times * work.cycles, self.total, rates)
+            dealt = sorted(
+                zip(work.lanes, parts, strict=True), key=lambda p: p[0].engine != "gpsimd"
+            )
+            self.of[stmt] = tuple(
+                tuple((e, part * lane.ns(e, work.cycles, rates[e])) for e in lane.engines)
+                for lane, part in dealt
+                if part
+            )
         else:
-            self.of[stmt] = (self._one(stmt, work, rates),)
-        for engine, ns in self.of[stmt]:
-            self.total[engine] += times * ns
+            self.of[stmt] = ((self._one(stmt, work, rates),),)
+        for strand in self.of[stmt]:
+            for engine, ns in strand:
+                self.total[engine] += times * ns
 
     def _one(self, stmt: Stmt, work: Work, rates: Mapping[str, float]) -> Share:
         if work.cycles <= _FEW * FEWEST and len(rates) > 1:
@@ -77,8 +90,8 @@ class Shares:
         stmt = self.made.get(value)
         while isinstance(stmt, (*VIEWS, ins.Reduce)) and stmt not in self.of:
             stmt = self.made.get(stmt.x)  # the sum that an instruction makes beside its result
-        shares = () if stmt is None else self.of.get(stmt, ())
-        return shares[0][0] if shares else None
+        strands = () if stmt is None else self.of.get(stmt, ())
+        return strands[0][-1][0] if strands else None
 
 
 @dataclass(slots=True)
@@ -113,17 +126,26 @@ class Queues:
                 return self._transfer(begin, transfer_of(self._engines, tile, region, "load"))
             case ins.Store(x=tile, region=region):
                 return self._transfer(begin, transfer_of(self._engines, tile, region, "store"))
-        shares = self.shares.of.get(stmt, ())
+        strands = self.shares.of.get(stmt, ())
         column = negated(stmt, self.shares.made)
-        if column is not None and any(engine == "scalar" for engine, _ in shares):
-            engine = self.shares.maker(column) or "vector"
-            begin = self._taken(engine, begin, FEWEST / float(getattr(self._engines, engine)))
-        return max((self._taken(engine, begin, ns) for engine, ns in shares), default=begin)
+        if column is not None and any(strand[0][0] == "scalar" for strand in strands):
+            begin = self._taken("scalar", begin, FEWEST / self._engines.scalar)
+        return max((self._passed(strand, begin) for strand in strands), default=begin)
+
+    def _passed(self, strand: Strand, begin: float) -> float:
+        """When the last engine of a strand has its result, which works on blocks of the one before."""
+        before = done = begin
+        for engine, ns in strand:
+            start = max(self.free[engine], begin)
+            end = max(start + ns, before + _AT_ONCE * ns)
+            self.free[engine] = before = end
+            done = end + FEWEST / float(getattr(self._engines, engine))
+            begin = start + _AT_ONCE * ns
+        return done
 
     def _taken(self, engine: str, begin: float, ns: float) -> float:
         """When the result of an instruction is there that takes an engine so long."""
-        self.free[engine] = max(self.free[engine], begin) + ns
-        return self.free[engine] + FEWEST / float(getattr(self._engines, engine))
+        return self._passed(((engine, ns),), begin)
 
     @property
     def _engines(self) -> Engines:

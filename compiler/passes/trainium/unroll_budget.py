@@ -18,6 +18,7 @@ from dslc.compiler.ir.arithmetic.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, expressions, regions, walk
 from dslc.compiler.ir.workload import range_of
+from dslc.compiler.passes.trainium.lanes import BLOCK
 from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
@@ -62,9 +63,10 @@ def _instructions(stmt: Stmt) -> int:
     place = None if out.type.layout is None else placement_of(out.type.layout)
     if place is None:
         return 1
-    number = chunks(place, out.type.shape)
+    number, columns = chunks(place, out.type.shape), counts(place, out.type.shape)[1]
+    if isinstance(stmt, ins.Fused):  # by blocks, where it is a chain
+        return number * (-(-columns // BLOCK) * len(stmt.xs) if len(stmt.xs) > 2 else 1)
     if isinstance(stmt, ins.Dot):
-        columns = counts(place, out.type.shape)[1]
         return number * -(-columns // MOVING) * (1 + -(-stmt.a.type.shape[-1] // PARTITIONS))
     return number
 

@@ -100,10 +100,22 @@ def tensor_tensor(
         )
     if core.values:
         core.write(out, _combine(core, function, a, b, out, whole and queue == "Pool"))
-    fast = in_psum and a.buffer != b.buffer
-    if function.name in _FAST and all(t.dtype == "bfloat16" for t in (out, a, b)):
-        fast = fast or all(is_dense(t.shape[1:], t.steps[1:]) for t in (out, a, b))
+    fast = queue == "DVE" and _at_full_rate(core, function, out, a, b)
     core.run(queue, max(MIN_CYCLES, out.free * (1 if fast else 2)), (a, b), (out,))
+
+
+def _at_full_rate(core: Core, op: Operator, out: Tensor, a: Tensor, b: Tensor) -> bool:
+    """Whether the DVE takes two tiles in one cycle an element: they come of two memories, or are short.
+
+    Short are halves from v3 on, and what is added or multiplied in bfloat16, element behind element.
+    """
+    if PSUM in (a.buffer, b.buffer):
+        return a.buffer != b.buffer
+    tiles = (out, a, b)
+    if core.version >= 3 and all(t.dtype in HALF for t in tiles):
+        return True
+    dense = all(is_dense(t.shape[1:], t.steps[1:]) for t in tiles)
+    return op.name in _FAST and dense and all(t.dtype == "bfloat16" for t in tiles)
 
 
 def _integers(core: Core, *tiles: Tensor) -> None:
@@ -203,7 +215,10 @@ def scalar_tensor_tensor(
         shape = (source.shape[0], -1)
         scaled = apply(first, core.f32(source).reshape(shape), column, reverse0)
         core.write(out, apply(second, scaled, core.f32(other).reshape(shape), reverse1))
-    core.run("DVE", max(MIN_CYCLES, 2 * out.free), (source, operand0, other), (out,))
+    short = source.dtype == other.dtype == "bfloat16" and out.free % 2 == 0
+    fast = short and (first.name, second.name) == ("subtract", "multiply")
+    n = out.free if fast else 2 * out.free
+    core.run("DVE", max(MIN_CYCLES, n), (source, operand0, other), (out,))
 
 
 @instruction
@@ -240,7 +255,8 @@ def tensor_copy_predicated(
         keep = (core.read(mask).reshape(out.shape) != 0) != reverse_pred
         new = core.read(src).reshape(out.shape) if isinstance(src, Tensor) else src
         core.write(out, np.where(keep, np.asarray(new, out.values().dtype), core.read(out)))
-    core.run("DVE", max(MIN_CYCLES, 2 * out.free), reads, (out,))
+    apart = isinstance(src, Tensor) and (src.buffer == PSUM) != (mask.buffer == PSUM)
+    core.run("DVE", max(MIN_CYCLES, out.free if apart else 2 * out.free), reads, (out,))
 
 
 @instruction

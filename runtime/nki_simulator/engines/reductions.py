@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.elements import FLOATS, HALF, Array, to_f32
+from dslc.runtime.nki_simulator.elements import FLOATS, Array, to_f32
 from dslc.runtime.nki_simulator.engines.operators import Operator
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
 from dslc.runtime.nki_simulator.neuroncore import Core, instruction
@@ -100,7 +100,7 @@ def tensor_reduce(
         result = fold(function, values if function.bits else to_f32(values))
         core.write(out, -result if negate else result)
     n = source.free
-    fast = source.dtype in HALF and function.name in ("add", "maximum")
+    fast = source.dtype == out.dtype == "bfloat16" and function.name in ("add", "maximum")
     core.run("DVE", max(MIN_CYCLES, n / 2 if fast else n), (source,), (out,))
 
 

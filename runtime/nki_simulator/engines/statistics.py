@@ -49,7 +49,7 @@ def bn_aggr(core: Core, dst: Any, data: Any) -> None:
         whole = (n * mean).sum(axis=1) / total
         variance = (spread + n * (mean - whole[:, None]) ** 2).sum(axis=1) / total
         core.write(out, np.stack([whole, variance], axis=1))
-    core.run("DVE", max(MIN_CYCLES, source.free), (source,), (out,))
+    core.run("DVE", max(MIN_CYCLES, 13 * source.free / 3), (source,), (out,))
 
 
 def _eight(core: Core, source: Tensor) -> None:

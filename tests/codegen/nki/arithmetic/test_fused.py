@@ -88,11 +88,66 @@ def test_an_exponential_and_its_sum_are_one_instruction_that_reads_halves() -> N
 def test_a_column_and_a_tile_are_one_instruction_that_writes_halves() -> None:
     text = source("norm")
     assert "nisa.scalar_tensor_tensor(" in text or "nisa.engine.gpsimd" in text
-    assert "op=nl.square" in text
-    assert "bias=0.5, scale=0.001953125" in text or "op1=nl.add" in text
+    assert "op0=nl.add, operand0=0.5" in text or "bias=0.5" in text
 
 
 def test_a_gate_is_a_function() -> None:
     text = source("gate")
     assert "op=nl.silu, data=" in text
     assert "nl.sigmoid" not in text
+
+
+CHAINS = """
+kernel linear(x: f16[M, N], g: f16[N], b: f32[N], y: out f32[M, N]):
+    for m in parallel(range(0, M, 4)):
+        row = cast(x[m : m + 4, :], f32)
+        mean = sum(row, 1, keepdims=True) / N
+        centred = row - mean
+        scale = rsqrt(sum(centred * centred, 1, keepdims=True) / N + 0.5)
+        y[m : m + 4, :] = centred * scale * cast(g[:], f32) + b[:]
+
+kernel differences(x: f16[M, N], g: f16[N], b: f32[N], y: out f32[M, N]):
+    for m in parallel(range(0, M, 4)):
+        row = cast(x[m : m + 4, :], f32)
+        top = max(row, 1, keepdims=True)
+        y[m : m + 4, :] = b[:] - (cast(g[:], f32) - (top - row) * row)
+
+kernel functions(x: f16[M, N], g: f16[N], b: f32[N], y: out f32[M, N]):
+    for m in parallel(range(0, M, 4)):
+        row = cast(x[m : m + 4, :], f32)
+        top = max(row, 1, keepdims=True)
+        y[m : m + 4, :] = tanh(row * top) * 0.5 * cast(g[:], f32) * b[:]
+"""
+
+
+def result(name: str, x: np.ndarray, g: np.ndarray, b: np.ndarray) -> np.ndarray:
+    x, g, b = (t.astype(np.float64) for t in (x, g, b))
+    top = x.max(1, keepdims=True)
+    if name == "linear":
+        return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 0.5) * g + b
+    if name == "differences":
+        return b - (g - (top - x) * x)
+    return np.tanh(x * top) * 0.5 * g * b
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["linear", "differences", "functions"])
+@pytest.mark.parametrize("width", [130, 700])  # no whole blocks
+@pytest.mark.sampled(2)
+def test_numbers_of_chains(name: str, width: int, target: str) -> None:
+    x, g = (RNG.standard_normal(shape).astype(np.float16) for shape in ((131, width), (width,)))
+    b, y = RNG.standard_normal(width).astype(np.float32), np.zeros((131, width), np.float32)
+    dslc.compile(source=CHAINS, target=target, cache=False)[name](x, g, b, y)
+    np.testing.assert_allclose(y, result(name, x, g, b), rtol=2e-5, atol=2e-5)
+
+
+def test_what_stands_between_two_engines_lies_in_a_bank_of_psum() -> None:
+    library = dslc.compile(source=CHAINS, target="nki:trn2", cache=False)
+    text = str(library["linear"].specialize(M=128, N=4096).source("nki"))
+    banks = re.findall(r"nl.ndarray\(\(128, (\d+)\), dtype=nl.float32, buffer=nl.psum\)", text)
+    assert banks
+    assert all(int(n) <= 512 for n in banks)
+    assert "nisa.bn_stats(" in text
+    assert "(128, 4096), dtype=nl.float32, buffer=nl.sbuf" in text  # b and y
+    older = dslc.compile(source=CHAINS, target="nki:trn1", cache=False)
+    assert "nl.psum" not in str(older["linear"].specialize(M=128, N=4096).source("nki"))

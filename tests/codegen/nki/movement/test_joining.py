@@ -78,13 +78,17 @@ def test_numbers_of_a_vector(size: int) -> None:
     np.testing.assert_allclose(y, wanted("columns", x, x[None]), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["halves", "pairs"])
-def test_rows_pass_whole_and_results_stand_where_they_are_stored_from(name: str) -> None:
+@pytest.mark.parametrize(("name", "copied"), [("halves", ["t_1"]), ("pairs", [])])
+def test_rows_pass_whole_and_results_stand_where_they_are_stored_from(
+    name: str, copied: list[str]
+) -> None:
     library = dslc.compile(source=HEADS, target="nki:trn2", cache=False)
     text = library[name].specialize(S=128, Q=2048, D=128).source()
     assert len(re.findall(r"dma_copy\(dst=x_out", text)) == 1
     assert "for h in range(0, 2048, 1024)" in text  # rows of 4 KiB
-    assert "tensor_copy" not in text  # the parts are made in the row
+    # The parts are made in the row; what is copied are rows of angles, to PSUM.
+    assert re.findall(r"tensor_copy\(dst=\w+, src=(\w+)\[0:128, 0:64\]", text) == copied
+    assert text.count("tensor_copy") == len(copied)
 
 
 def test_a_tensor_that_is_read_first_is_not_copied() -> None:
