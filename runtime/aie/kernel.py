@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dslc.compiler.artifact import Artifact
@@ -17,11 +18,16 @@ from dslc.runtime.expression import number
 from dslc.runtime.overlaps import refuse_overlaps
 from dslc.runtime.packing import pack, unpack
 
+if TYPE_CHECKING:
+    from dslc.runtime.aie.xrt import NpuModule
+
 SOURCE = "kernel.mlir"
 
 
 class AieKernel:
-    """A kernel or program on the simulator. `last` is the run of the last launch.
+    """A kernel or program on the simulator, or on an NPU where DSLC_NPU is `xrt`.
+
+    `last` is the simulator's run of the last launch.
 
     What passes between a program's launches is kept from one dispatch to the next: nobody else sees it.
     """
@@ -30,6 +36,7 @@ class AieKernel:
         self._artifact = artifact
         self._memory = NpuMemory()
         self._storage = {p.name: p.packed for p in artifact.signature.params if p.packed}
+        self._module: NpuModule | None = None
         self.last: Run | None = None
         try:
             self._arguments: list[dict[str, Any]] = artifact.launch["arguments"]
@@ -67,7 +74,7 @@ class AieKernel:
             lying.append(array)
             if a["role"] in ("out", "buffer"):
                 blank[place] = _own_elements(array, a["origin"], a["extents"])
-        self.last = simulate(self.text, lying, blank)
+        self._run(lying, blank)
         for a in self._arguments:
             given = args.get(a["name"])
             if a["written"] and isinstance(given, np.ndarray):
@@ -75,6 +82,21 @@ class AieKernel:
                 if content.shape != given.shape:  # bytes of packed rows
                     content = pack(content, self._storage[a["name"]])
                 given[...] = content.view(given.dtype)
+
+    def _run(self, arrays: list[Array], blank: dict[int, Array]) -> None:
+        if os.environ.get("DSLC_NPU", "") != "xrt":
+            self.last = simulate(self.text, arrays, blank)
+            return
+        if self._module is None:
+            from dslc.runtime.aie.xrt import NpuModule
+
+            self._module = NpuModule(self.text)
+        written = {
+            place: a["origin"][0] + a["needed"] if a["shape"] else 1
+            for place, a in enumerate(self._arguments)
+            if a["written"]
+        }
+        self._module.launch(arrays, written)
 
     def _buffer(self, argument: Mapping[str, Any], args: Mapping[str, object]) -> NpuBuffer:
         name = argument["name"]

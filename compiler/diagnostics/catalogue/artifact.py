@@ -202,6 +202,26 @@ Wrong: tiles of 256 x 256 in four stages.
 Right: another choice of the kernel's tunes, such as BM=64.
 """,
     ),
+    "DSL0844": (
+        "no NPU to run on",
+        """
+With `DSLC_NPU=xrt` kernels for `aie:npu2` run on the NPU of this machine. That takes mlir-aie's `aiecc`
+in PATH, XRT's Python module `pyxrt` (XRT's setup.sh makes it importable), and an NPU2: Strix, Krackan,
+or a later one of that generation. `dslc doctor` says which of them is missing.
+
+Right: `DSLC_NPU` unset, which runs kernels in the simulator.
+""",
+    ),
+    "DSL0845": (
+        "aiecc or XRT reports an error",
+        """
+aiecc refused the module, or made no files of the names that it was asked for (mlir-aie has the options
+since 1.4); or XRT refused a call, or a run on the NPU did not complete. The message holds what they
+said. What the simulator runs and they do not is a defect of dslc: `--emit aie-mlir` prints the module.
+
+Right: `DSLC_NPU` unset, to see that the module itself runs.
+""",
+    ),
     "DSL0860": (
         "a CPU without the kernel's instructions",
         """

@@ -53,7 +53,7 @@ TOOLS = (
     Tool(("llvm-mca-22", "llvm-mca-19"), "aarch64: cycle estimates", "apt install llvm-22"),
     Tool(("nvcc",), "cuda: an alternative to NVRTC", "pip install 'dslc[cuda]'"),
     Tool(("neuronx-cc",), "nki: building for Trainium", "the Neuron SDK"),
-    Tool(("aiecc.py", "aiecc"), "aie: building for NPUs", "the mlir-aie wheels"),
+    Tool(("aiecc", "aiecc.py"), "aie: building for NPUs", "the mlir-aie wheels"),
 )
 
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
@@ -70,7 +70,8 @@ def command() -> int:
     """
     from dslc.cli.tables.table import print_table
 
-    findings = [*_python(), *_packages(), *_cpu(), *_tools(), *_cuda(), *_hip(), *_arm(), *_cache()]
+    findings = [*_python(), *_packages(), *_cpu(), *_tools(), *_cuda(), *_hip()]
+    findings += [*_npu(), *_arm(), *_cache()]
     print_table(
         ("", "what", "found or how to get it"), [(f.state, f.subject, f.detail) for f in findings]
     )
@@ -164,6 +165,17 @@ def _hip() -> Iterator[Finding]:
     yield Finding("C compiler", "absent" if host is None else "ok", f"{detail}  (hip: running)")
     state, detail = ("ok", "") if is_installed() else ("absent", "pip install 'dslc[flydsl]'  ")
     yield Finding("FlyDSL", state, f"{detail}(hip: compiling what --emit flydsl prints)")
+
+
+def _npu() -> Iterator[Finding]:
+    """The NPU by XRT; the simulator needs neither."""
+    from dslc.compiler.diagnostics import DiagnosticError
+    from dslc.runtime.aie.xrt import NpuDevice
+
+    try:
+        yield Finding("NPU", "ok", f"{NpuDevice.get().name}  (aie: running, by DSLC_NPU=xrt)")
+    except DiagnosticError as missing:
+        yield Finding("NPU", "absent", f"{missing.diagnostics[0].message}  (aie: running)")
 
 
 def _arm() -> Iterator[Finding]:
