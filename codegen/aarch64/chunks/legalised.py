@@ -155,7 +155,7 @@ class _Registers:
                 return s.accumulate("bsl {0}.16b, {1}.16b, {2}.16b", mask, a, b)
             case ins.Reduce(op="or", x=x):  # of a mask: whether any lane is
                 return s.x("fmov {0}, {1:d}", s.v("addp {0:d}, {1}.2d", self.read(x)))
-            case mem.Table(data=data):
+            case mem.Table(data=Constant() as data):
                 return s.x(f"adr {{0}}, {s.table(b''.join(_lanes(data))).name}")
             case mem.Gather(pointer=pointer, offset=offset, index=index, scale=8):
                 return self._gathered(self.read(pointer), offset, self.read(index))
