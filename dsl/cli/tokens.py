@@ -31,6 +31,14 @@ def tokenizer_of(model: Path) -> Any:
         raise error("DSL0789", f"{path} is no tokenizer: {str(problem)[:200]}") from None
 
 
+def texts_of(file: Path) -> tuple[str, ...]:
+    """The lines of a file that have something in them; DSL0789 where it cannot be read."""
+    try:
+        return tuple(line for line in file.read_text(encoding="utf-8").splitlines() if line)
+    except (OSError, ValueError) as problem:
+        raise error("DSL0789", f"{file} cannot be read: {str(problem)[:200]}") from None
+
+
 def sequences_of(file: Path, model: Path, limit: int) -> Array:
     """The first tokens of a text, or of a .npy of them, up to `limit`: sequences [n, length].
 

@@ -124,6 +124,10 @@ def test_the_command_prints_tokens_and_times(
     assert "2 prompts 3 tokens" in err
     assert run(["generate", str(folder), "-p", "text"]) != 0
     assert "DSL0789" in capsys.readouterr().err
+    assert run(["generate", str(folder), "--prompts", str(folder / "model.safetensors")]) != 0
+    assert "DSL0789" in capsys.readouterr().err
+    assert run(["generate", str(folder), "-p", "text", "--ids", "3"]) != 0
+    assert "say -p TEXT" in capsys.readouterr().err
 
 
 def test_sampling_draws_from_the_tokens_that_it_may() -> None:

@@ -12,7 +12,7 @@ import click
 from dslc.cli.options import length_option, quantize_option
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options
-from dslc.cli.tokens import tokenizer_of
+from dslc.cli.tokens import texts_of, tokenizer_of
 from dslc.environment import default_target
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def command(
     from dslc.models import Sampling, open_model
 
     if file is not None:
-        texts += tuple(line for line in file.read_text(encoding="utf-8").splitlines() if line)
+        texts += texts_of(file)
     if bool(texts) == bool(numbers):
         raise click.UsageError("say -p TEXT, --prompts FILE or --ids N,N,...")
     tokenizer = tokenizer_of(model) if texts else None
