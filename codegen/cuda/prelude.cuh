@@ -107,6 +107,31 @@ DEVICE unsigned signs(unsigned x, unsigned pick) {
   unsigned d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(x), "r"(0u), "r"(pick)); return d;
 }
 
+// From Ada on the conversion is one instruction, which saturates: what is beyond is put right.
+DEVICE unsigned encode_f8e4m3(float f) {
+  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u;
+#if __CUDA_ARCH__ >= 890
+  unsigned short code;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(code) : "f"(0.0f), "f"(f));
+  return fabsf(f) <= 464.0f ? code : sign | 0x7fu;
+#else
+  const unsigned code = encode_small<4, 3>(f) & 0x7fu;
+  return sign | (f != f || !(fabsf(f) <= 464.0f) ? 0x7fu : min(code, 0x7eu));
+#endif
+}
+
+DEVICE unsigned encode_f8e5m2(float f) {
+  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u;
+#if __CUDA_ARCH__ >= 890
+  unsigned short code;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(code) : "f"(0.0f), "f"(f));
+  return fabsf(f) < 61440.0f ? code : sign | (f != f ? 0x7eu : 0x7cu);
+#else
+  const unsigned code = encode_small<5, 2>(f) & 0x7fu;
+  return sign | (f != f ? 0x7eu : !(fabsf(f) < 61440.0f) ? 0x7cu : min(code, 0x7bu));
+#endif
+}
+
 // Two floats of f8e4m3 in the low bytes of a word.
 DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
 #if __CUDA_ARCH__ >= 890

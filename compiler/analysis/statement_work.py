@@ -12,6 +12,7 @@ from math import log2, prod
 from types import MappingProxyType
 
 from dslc.compiler.analysis.amounts import Work
+from dslc.compiler.analysis.thread_products import thread_product
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import evaluate
@@ -250,9 +251,7 @@ class Statements:
         bits = max(dot.a.type.dtype.bits, dot.b.type.dtype.bits)
         rate = self.rates.multiply_adds(dot.atom, bits) if dot.atom else None
         if atom is None or rate is None:
-            slots = multiplied * copies / self.warp
-            work.shared += multiplied * copies / 4
-            self._issue(work, 1.5 * slots, _EXCHANGE * _BARRIER)
+            self._by_threads(work, dot)
             return
         each = atom.m * atom.n * atom.k
         instructions = multiplied * copies / each
@@ -269,6 +268,16 @@ class Statements:
         work.slots += instructions * (cycles * self.rates.issue if blocking else group)
         # One warp has a quarter of the units of its multiprocessor.
         work.path += instructions * group / self.warps * cycles * (4 / group) + _CHAIN
+
+    def _by_threads(self, work: Work, dot: ins.Dot) -> None:
+        """A product without a unit."""
+        done = thread_product(dot, self.warps, self.warp, self.rates.shared)
+        dtype, waits = dot.out.type.dtype, _EXCHANGE * _BARRIER * done.slabs
+        each = self.rates.issue * self.warp / self.rates.plain_rate(dtype.bits, dtype.is_float)
+        casts = sum(self._cast(x, x) for x in (dot.a, dot.b) if x.type.dtype.bits < 32)
+        slots = done.multiply_adds * max(1.0, each) + done.others + casts
+        work.shared += done.shared
+        self._issue(work, slots, waits + done.steps * _SHARED_LATENCY)
 
 
 def cast_instructions(dtype: DType) -> float:

@@ -6,8 +6,9 @@ products, blocks and waves follow from the tiles, as they do after the passes. W
 cost is missing, so the time is no prediction, but the order is good among those that are fed alike. It
 takes a twentieth of the time.
 
-On AMD's GPUs parts of a reduction and rings decide. There the passes that make these run first, which
-need no layouts, and the time comes within some percent of that after all passes.
+Where threads multiply, parts of a reduction are made: turns follow from them. On AMD's GPUs they and
+rings decide. There the passes that make these run first, which need no layouts, and the time comes
+within some percent of that after all passes.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
     threads = thread_counts(kernel, target, None)[0]
     if target.linear_copies:
         kernel = _staged(kernel, target)
+    elif _is_divided(kernel) and _has_plain_products(kernel, target):
+        kernel = _split(kernel, target)
     atoms = _Atoms(kernel, target, fed=_is_fed(kernel, target, threads))
     taken = dataclasses.replace(atoms.kernel(kernel), threads=threads)
     if target.linear_copies:
@@ -90,6 +93,24 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
         staged = step(staged)
     assert isinstance(staged, Kernel)
     return staged
+
+
+def _is_divided(kernel: Kernel) -> bool:
+    """Whether a reduction is added up in parts."""
+    return any(isinstance(s, ins.For) and (s.split or 1) > 1 for s in kernel.body)
+
+
+def _has_plain_products(kernel: Kernel, target: Target) -> bool:
+    """Whether threads multiply: then turns decide more than what feeds them."""
+    dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot)]
+    return any(not atoms_for(s, target) for s in dots)
+
+
+def _split(kernel: Kernel, target: Target) -> Kernel:
+    """The kernel with its reduction in parts: as many more turns, and sums of parts to be added."""
+    parts = SplitReduction.of(target)(kernel)
+    assert isinstance(parts, Kernel)
+    return parts
 
 
 def _ring_bytes(kernel: Kernel) -> int:

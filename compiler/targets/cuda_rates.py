@@ -42,6 +42,7 @@ A100 = Rates(
         ("mma", 32, 512),
         ("mma", 64, 64),
     ),
+    plain=(("float", 64), ("double", 32), ("int", 64)),
     shared_bytes=164 << 10,
 )
 H200 = Rates(
@@ -84,6 +85,7 @@ L40S = Rates(
         ("mma", 32, 256),
         ("mma", 64, 2),
     ),
+    plain=(("float", 128), ("double", 2), ("int", 64)),
     issue=3.4,
     warps=48,
     blocks=24,
@@ -119,6 +121,7 @@ B300 = replace(
         ("mma", 32, 512),
         ("mma", 64, 2),
     ),
+    plain=(("float", 128), ("double", 2), ("int", 64)),
 )
 RTX_PRO_6000 = Rates(
     clock=2.6e9,
@@ -136,6 +139,7 @@ RTX_PRO_6000 = Rates(
         ("mma", 32, 256),
         ("mma", 64, 2),
     ),
+    plain=(("float", 128), ("double", 2), ("int", 128)),
     issue=3.4,
     warps=48,
     blocks=24,

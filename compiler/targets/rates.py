@@ -16,11 +16,11 @@ class Rates:
     time of an empty kernel in a graph, in seconds. In a cycle, `shared` are bytes of shared memory,
     `remote` those of another unit's, `issue` warp instructions (those that programs reach, with the
     dependences they have), `special` results of the special function unit. `matrix` gives multiply-adds
-    in a cycle by unit (the first part of an atom's name) and operand bits; a product of the units in
-    `blocking` keeps its scheduler from all other instructions for its time. `registers`, `warps`,
-    `blocks` and `shared_bytes` are what a multiprocessor has; a block takes `reserved` more bytes than
-    it asks for. `measured` says that predictions were set against times of such a machine; the others'
-    rates are those of data sheets.
+    in a cycle by unit (the first part of an atom's name) and operand bits, `plain` those of threads; a
+    product of the units in `blocking` keeps its scheduler from all other instructions for its time.
+    `registers`, `warps`, `blocks` and `shared_bytes` are what a multiprocessor has; a block takes
+    `reserved` more bytes than it asks for. `measured` says that predictions were set against times of
+    such a machine; the others' rates are those of data sheets.
     """
 
     clock: float
@@ -33,6 +33,7 @@ class Rates:
     launch: float
     matrix: tuple[tuple[str, int, float], ...]
     blocking: tuple[str, ...] = ()
+    plain: tuple[tuple[str, float], ...] = (("float", 128), ("double", 64), ("int", 64))
     shared: float = 128
     remote: float = 16
     issue: float = 2.5
@@ -59,6 +60,11 @@ class Rates:
     def multiply_adds(self, atom: str, bits: int) -> float | None:
         """Multiply-adds in a cycle of an atom on operands of so many bits; None where not known."""
         return next((r for u, b, r in self.matrix if u == _unit(atom) and b == bits), None)
+
+    def plain_rate(self, bits: int, is_float: bool) -> float:
+        """Multiply-adds in a cycle without a matrix unit, where sums have so many bits."""
+        kind = "int" if not is_float else "double" if bits == 64 else "float"
+        return dict(self.plain)[kind]
 
     def is_blocking(self, atom: str) -> bool:
         """Whether nothing else is issued beside an atom's products."""

@@ -31,6 +31,7 @@ class CudaDevice:
     kind = "CUDA"
     place = "cuda"  # what DLPack calls where its memory is
     has_graphs = True  # whether programs are launched as graphs
+    units = 0  # multiprocessors, where a driver is asked for them
     # Whether a launch may begin before the one before it has ended, in captured streams too.
     has_dependent_launches = False
 

@@ -86,7 +86,7 @@ def test_chips_that_nobody_had_here(chip: str, dtype: str) -> None:
     b = rng.integers(-4, 5, (200, 50)).astype(numpy_dtype)
     c = np.empty((70, 50), np.float32)
     with emulating():
-        dslc.compile(PRODUCT, f"cuda:{chip}", T=dtype).product(a, b, c)
+        dslc.compile(PRODUCT, f"cuda:{chip}", define={"T": dtype}).product(a, b, c)
     assert (c == a.astype(np.float32) @ b.astype(np.float32)).all()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.codegen.c_family.emission import Emission
-from dslc.codegen.c_family.indexing import Chunks, add, chunks, loops
+from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loops
 from dslc.codegen.c_family.memory.accesses import first_copy
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.scalars import unsupported
@@ -16,6 +16,7 @@ from dslc.compiler.layout import Layout
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
+_WORD, _BYTE = 32, 8  # bits; halves by words came slower on an H200, in seven of nine kernels
 
 
 def _affine(picks: list[int]) -> str | None:
@@ -46,11 +47,13 @@ def _step(run: Indices) -> int | None:
     return int(steps[0]) if (steps == steps[0]).all() else None
 
 
-def cell(x: Tile) -> tuple[str, str, str]:
-    """How an element lies in scratch: C type, how it is put, how it is taken."""
+def cell(x: Tile, together: int = 1) -> tuple[str, str, str]:
+    """How so many elements of a word lie in scratch: C type, how they are put, how they are taken."""
     if not is_packed(x.dtype):
         return element_type(x.dtype), "{0}[{1}]", "{0}[{1}] = {2};"
-    bits = x.dtype.bits
+    bits = x.dtype.bits * together
+    if bits == _WORD:
+        return "unsigned", "{0}[{1}]", "{0}[{1}] = {2};"
     ctype = "unsigned short" if bits > 8 else "unsigned char"
     put = f"({ctype})get_bits<{bits}>({{0}}, {{1}})"
     return ctype, put, f"set_bits<{bits}>({{0}}, {{1}}, {{2}});"
@@ -59,19 +62,47 @@ def cell(x: Tile) -> tuple[str, str, str]:
 def through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
     """Write the operand row-major, read the result where its elements lie."""
     tile = e.new(out)
-    ctype, put, take = cell(x)
     size = {"float": 4, "int": 4, "unsigned": 4, "bool": 1, "unsigned short": 2, "unsigned char": 1}
-    total = prod(x.layout.shape)
-    area = e.scratch(total * size.get(ctype, 8))
-    cells = f"(({ctype}*){area})"
-    parts = chunks(x.layout, 1, e.out)
+    area = e.scratch(prod(x.layout.shape) * size.get(cell(x)[0], 8))
+    written, read = _put_together(x), _taken_together(tile, wanted)
+    ctype, put, _ = cell(x, written)
+    parts = chunks(x.layout, written, e.out)
     once = first_copy(x.layout)
     with loops(e.out, parts):
-        at = row_major(e, x.layout, parts)
-        line = f"{cells}[{at}] = {put.format(x.name, parts.element)};"
+        at, i = row_major(e, x.layout, parts), parts.element
+        if written > 1:
+            at, i = f"({at}) / {written}", f"({i}) / {written}"
+        line = f"(({ctype}*){area})[{at}] = {put.format(x.name, i)};"
         e.out.line(f"if ({once}) {line}" if once else line)
     e.out.line(e.together)
-    _read_back(e, tile, cells, take, wanted)
+    ctype, _, take = cell(tile, read)
+    _read_back(e, tile, f"(({ctype}*){area})", take, wanted[:, ::read] // read)
+
+
+def _put_together(x: Tile) -> int:
+    """How many elements of a word follow each other in a row, wherever a thread has them."""
+    if not is_packed(x.dtype) or x.dtype.bits != _BYTE:
+        return 1
+    last = x.layout.rank - 1
+    count = _WORD // x.dtype.bits
+    modes = [m for m in (*x.layout.spatial_modes, *x.layout.local_modes[:-1]) if m.axis == last]
+    fits = [fastest_run(x.layout, last), *(m.stride for m in modes), *x.layout.shape[last:]]
+    return 1 if x.layout.swizzles else gcd(count, *fits)
+
+
+def _taken_together(tile: Tile, wanted: Indices) -> int:
+    """The same of elements that are read: of each word, if its first one begins a word there."""
+    if not is_packed(tile.dtype) or tile.dtype.bits != _BYTE:
+        return 1
+    count = _WORD // tile.dtype.bits
+    while count > 1:
+        if wanted.shape[1] % count == 0:
+            words = wanted.reshape(len(wanted), -1, count)
+            first = words[:, :, :1]
+            if not (first % count).any() and (words == first + np.arange(count)).all():
+                return count
+        count //= 2
+    return 1
 
 
 def row_major(e: Emission, layout: Layout, found: Chunks) -> str:
@@ -96,7 +127,7 @@ def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) 
     e.out.line(f"const int {name} = {thread};")
     step = _affine([int(v) for v in local])
     if step is not None:
-        with e.out.loop("i", tile.count):
+        with e.out.loop("i", len(local)):
             e.out.line(take.format(tile.name, "i", f"{cells}[{name} + {step}]"))
         return
     for i, offset in enumerate(local):

@@ -9,9 +9,8 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.memory.accesses import first_copy
 from dslc.codegen.c_family.registers import Tile
+from dslc.compiler.analysis.thread_products import slab_bytes, slab_depth
 from dslc.compiler.ir import instructions as ins
-
-_SLAB = 16384  # bytes of shared memory for a slab of both operands
 
 
 def dot(e: Emission, s: ins.Dot) -> None:
@@ -23,10 +22,9 @@ def dot(e: Emission, s: ins.Dot) -> None:
     *batch, m, k = a.layout.shape
     n = b.layout.shape[-1]
     ctype = "double" if out.dtype.bits == 64 else "float" if out.dtype.is_float else "int"
-    width = 8 if ctype == "double" else 4
     count = prod(batch)
-    slab = _slab(k, _SLAB // (count * (m + n) * width))
-    area = e.scratch(count * (m + n) * slab * width)
+    slab = slab_depth(s)
+    area = e.scratch(slab_bytes(s))
     left, right = f"(({ctype}*){area})", f"(({ctype}*){area} + {count * m * slab})"
     k0 = e.out.name("k")
     with e.out.block(f"for (int {k0} = 0; {k0} < {k}; {k0} += {slab})"):
@@ -51,20 +49,10 @@ def dot(e: Emission, s: ins.Dot) -> None:
                     total = f"(unsigned){out.name}[{i}] + (unsigned){x} * (unsigned){y}"
                     e.out.line(f"{out.name}[{i}] = (int)({total});")
                 else:
-                    e.out.line(
-                        f"{out.name}[{i}] = fma{'f' if width == 4 else ''}({x}, {y}, {out.name}[{i}]);"
-                    )
+                    fma = "fmaf" if ctype == "float" else "fma"
+                    e.out.line(f"{out.name}[{i}] = {fma}({x}, {y}, {out.name}[{i}]);")
         if slab < k:  # the next slab is written where this one is read
             e.barrier()
-
-
-def _slab(k: int, fit: int) -> int:
-    """How many of k indices go together where so many fit: all, or a power of two.
-
-    Then the parts of threads lie in a slab whole or not at all, and a compiler drops the tests. Slabs
-    of 51 have been compiled to writes past the end by clang 21 (gfx942 and gfx950).
-    """
-    return k if k <= fit else 1 << max(1, fit).bit_length() - 1
 
 
 def _spill(e: Emission, x: Tile, cells: str, axis: int, k0: str, slab: int) -> None:

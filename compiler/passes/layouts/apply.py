@@ -26,7 +26,9 @@ from dslc.compiler.ir.traverse import (
 )
 from dslc.compiler.layout import Layout, permute
 from dslc.compiler.layout.conversions import shared_axis
+from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.passes.layouts.blocked import blocked, vector_of
+from dslc.compiler.passes.layouts.cost import BYTE
 from dslc.compiler.passes.layouts.matrix import Plan, wants_along
 from dslc.compiler.passes.layouts.relations import (
     alike,
@@ -236,10 +238,23 @@ class _Applier(Rewriter):
             turned = is_turned(x, at.type.layout, along=wants_along(dot, x))
             if turned:
                 at = self._turned(at, permute(at.type.layout, (1, 0)), loc)
+                at = self._together(at, loc)
             placed = Value(replace(at.type, layout=None), x.name)
             self.pending.append(ins.ConvertLayout(placed, at, loc=loc))
             self.placed[x] = self._turned(placed, None, loc) if turned else placed
         return self.placed[x]
+
+    def _together(self, x: Value, loc: Loc | None) -> Value:
+        """A tile of bytes whose registers have together what follows each other along a row."""
+        layout = x.type.layout
+        if layout is None or x.type.dtype.bits != BYTE:
+            return x
+        ordered = neighbours_last(layout, 1)
+        if ordered == layout:
+            return x
+        words = _laid(x, ordered)
+        self.pending.append(ins.ConvertLayout(words, x, loc=loc))
+        return words
 
     def _turned(self, x: Value, layout: Layout | None, loc: Loc | None) -> Value:
         turned = Value(replace(x.type, shape=x.type.shape[::-1], layout=layout), x.name)

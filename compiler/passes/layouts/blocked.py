@@ -59,3 +59,20 @@ def blocked(
     local = [*outer, Mode(vector, first, 1)]
     assert prod(taken) * free == threads
     return Layout(tuple(shape), (replicated(free), *spatial), tuple(local))
+
+
+def squares(layout: Layout, side: int = 4) -> Layout | None:
+    """The layout whose threads have rows together, `side` of them, that lay apart; None without any.
+
+    Of bytes a thread then has words along either axis, and may store its tile turned.
+    """
+    if layout.rank != 2 or len(layout.local_modes) != 2 or layout.local_modes[0].axis != 0:
+        return None
+    rows, run = layout.local_modes
+    if rows.size % side or rows.stride * rows.size != layout.shape[0]:
+        return None
+    spatial = tuple(
+        Mode(m.size, 0, m.stride * side) if m.axis == 0 else m for m in layout.spatial_modes
+    )
+    apart = (Mode(rows.size // side, 0, rows.stride * side),) if rows.size > side else ()
+    return Layout(layout.shape, spatial, (*apart, Mode(side, 0, 1), run))

@@ -7,7 +7,7 @@ cycle in sectors of 32 (the H200's ceilings divided by its 132 multiprocessors).
 
 from __future__ import annotations
 
-from math import gcd, log2
+from math import gcd, log2, prod
 
 from dslc.compiler.layout import (
     Conversion,
@@ -24,6 +24,7 @@ from dslc.compiler.layout.neighbours import neighbours_last
 LANES = 128
 SHARED_BYTES = 128
 SECTOR = 32
+BYTE = 8  # bits of elements that are stored turned a word at a time
 SECTOR_CYCLES = 1.5
 BARRIER = 100  # with what the slowest warp makes the others wait
 _FEWEST = 2.0  # cycles of an access to shared memory by a warp of 64 lanes
@@ -31,6 +32,7 @@ _CONFLICTS = 2  # cycles that an access to shared memory takes when the layouts 
 _PART_OF_BYTE = 6  # instructions that find the bits of an element in a byte, and put them in a word
 _EQUAL = 1e-3  # of a cycle: what decides between equals
 _ATOMIC = 8  # of a store
+_SWIZZLED_ROWS = 8  # of shared memory, which lie in banks of their own
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
 _WIDEST = 4  # words of a lane that one access gives, `ldmatrix` too
@@ -146,9 +148,23 @@ def placed(layout: Layout, bits: int, turned: bool, warp: int) -> float:
 
     Copies are not stored, but cost as much: they were computed for nothing.
     """
-    accesses, _ = _accesses(layout, bits, 0 if turned else 1, warp)
+    axis = 0 if turned else 1
+    meeting = _CONFLICTS
+    if turned and bits == BYTE:
+        layout = neighbours_last(layout, axis)
+        meeting = max(meeting, _meeting(layout, warp))
+    accesses, _ = _accesses(layout, bits, axis, warp)
     moved = layout.elements * bits / 8 / SHARED_BYTES
-    return BARRIER + max(moved, accesses) * _CONFLICTS
+    return BARRIER + max(moved, accesses) * meeting
+
+
+def _meeting(layout: Layout, warp: int) -> int:
+    """How many lanes of a store meet in the same banks: those of rows a whole swizzle apart."""
+    return prod(
+        min(mode.size, warp // weight)
+        for mode, weight in with_weights(layout.spatial_modes)
+        if mode.axis == 1 and weight < warp and mode.stride % _SWIZZLED_ROWS == 0
+    )
 
 
 def packed_load(layout: Layout, bits: int, warp: int) -> float:

@@ -101,7 +101,7 @@ class Proposals:
             variants = [
                 x for r in accesses or (None,) for x in self.prices.variants(region.shape, r)
             ]
-            self._blocked[region] = _once(variants)
+            self._blocked[region] = _once([*self.prices.squares(region), *variants])
         return self._blocked[region]
 
 

@@ -17,7 +17,7 @@ from dslc.compiler.layout import Layout
 from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.passes.layouts import cost
-from dslc.compiler.passes.layouts.blocked import blocked, vector_of
+from dslc.compiler.passes.layouts.blocked import blocked, squares, vector_of
 from dslc.compiler.passes.layouts.layout_regions import Region, Regions, Site
 from dslc.compiler.passes.layouts.matrix import Plan, plans, wants_along
 from dslc.compiler.passes.layouts.operand_interleaving import interleaved
@@ -265,6 +265,21 @@ class Prices:
             else:
                 cycles = cost.loaded(layout, bits, axis, self.warp, staged=staged)
         return cycles * site.weight
+
+    def squares(self, region: Region) -> list[Layout]:
+        """For bytes that threads store turned for a product: words along both axes."""
+        for site in self.touching[region]:
+            for x in {x for p in self.plans.get(site, ()) for x in p.placed}:
+                assert isinstance(site.stmt, ins.Dot)
+                if self.regions.of.get(x) is not region or x.type.dtype.bits != cost.BYTE:
+                    continue
+                if wants_along(site.stmt, x):
+                    continue
+                vector = vector_of(x.type.shape[-1], cost.BYTE)
+                apart = blocked(x.type.shape, self.threads, vector)
+                square = squares(apart)
+                return [] if square is None else [self.intern(square)]
+        return []
 
     def natural(self, stmt: Access) -> list[Layout]:
         """Those of `variants` for an access; what is added to memory goes a word at a time."""

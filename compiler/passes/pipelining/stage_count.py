@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dslc.compiler.analysis.thread_products import slab_bytes
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, walk
@@ -81,12 +82,13 @@ def around_last_loop(body: Body) -> tuple[Body, Body]:
 
 
 def converted_bytes(body: Body, warp: int) -> int:
-    """The most that one conversion of layouts takes: a whole tile between two barriers.
+    """The most that one conversion of layouts takes, a whole tile, or a product that threads make.
 
     Reductions exchange as much at a time as there is room for.
     """
-    exchanged = (_exchanged_bytes(s, warp) for s in walk(body) if isinstance(s, ins.ConvertLayout))
-    return max(exchanged, default=0)
+    exchanged = [_exchanged_bytes(s, warp) for s in walk(body) if isinstance(s, ins.ConvertLayout)]
+    dots = [s for s in walk(body) if isinstance(s, ins.Dot) and s.atom is None and not s.is_scaled]
+    return max([*exchanged, *map(slab_bytes, dots)], default=0)
 
 
 def exchanges_much(body: Body, warp: int) -> bool:

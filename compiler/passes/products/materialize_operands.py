@@ -36,7 +36,7 @@ like any tensor; the results are the same bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -78,9 +78,10 @@ class MaterializeOperands:
         taken = {p.name for p in (*whole.params, *whole.buffers, *(v.memory for v in whole.views))}
         buffers, calls = list(whole.buffers), []
         for called in whole.calls:
-            call = called
-            while (found := next(self._found(call.kernel), None)) is not None:
+            call, read = called, set[str]()  # what is read by now is computed
+            while (found := next(self._found(call.kernel, read), None)) is not None:
                 first, main, operand = _parted(call.kernel, found)
+                read.add(operand.name)
                 buffer = _buffer(call, operand, taken)
                 buffers.append(buffer)
                 args = dict(zip(call.kernel.params, call.args, strict=True)) | {operand: buffer}
@@ -91,9 +92,12 @@ class MaterializeOperands:
             return program
         return replace(whole, calls=tuple(calls), buffers=tuple(buffers))
 
-    def _found(self, kernel: Kernel) -> Iterator[Operand]:
-        """The operands that pay, whose reuse is known."""
+    def _found(self, kernel: Kernel, read: Collection[str]) -> Iterator[Operand]:
+        """The operands that pay, whose reuse is known; not those that are `read` from memory alone."""
         for found in candidates(kernel, self.target):
+            loads = [s.region.memory.name for s in found.inside if isinstance(s, ins.Load)]
+            if len(found.inside) == len(loads) and {*loads} <= {*read}:
+                continue
             if found.reuse >= _FEWEST and _is_bound(kernel, found):
                 yield found
 

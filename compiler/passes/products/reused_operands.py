@@ -39,6 +39,7 @@ from dslc.compiler.passes.pipelining.prefetchable_loads import (
     is_prefetched,
 )
 from dslc.compiler.targets import Target
+from dslc.compiler.targets.rates import Rates
 
 _SHARE = 0.5  # of the product's time that computing may take beside it
 _BITS = (8, 16, 32)
@@ -87,11 +88,22 @@ def candidates(kernel: Kernel, target: Target) -> Iterator[Operand]:
             if not isinstance(dot, ins.Dot) or dot.is_scaled or len(dot.a.type.shape) != 2:
                 continue
             (m, k), n = dot.a.type.shape, dot.b.type.shape[-1]
-            rate = max((r for _, b, r in rates.matrix if b == dot.a.type.dtype.bits), default=0)
+            rate = _rate(dot, target, rates)
             for tile in (dot.a, dot.b):
-                found = _Slice(kernel, loop, tile).operand() if rate else None
-                if found is not None and _cycles(found, costs, facts) > _SHARE * m * n * k / rate:
+                found = _Slice(kernel, loop, tile).operand()
+                if found is None or _is_copied(found, facts, target):
+                    continue
+                if _cycles(found, costs, facts) > _SHARE * m * n * k / rate:
                     yield found
+
+
+def _rate(dot: ins.Dot, target: Target, rates: Rates) -> float:
+    """Multiply-adds in a cycle of the fastest way that there is for a product."""
+    a, b, out = (x.type.dtype for x in (dot.a, dot.b, dot.out))
+    units = [r for _, bits, r in rates.matrix if bits == a.bits]
+    if units and any(atom.takes(a.name, b.name) for atom in target.atoms):
+        return max(units)
+    return rates.plain_rate(out.bits, out.is_float)
 
 
 def _cycles(operand: Operand, costs: Statements, facts: Facts) -> float:
@@ -102,6 +114,11 @@ def _cycles(operand: Operand, costs: Statements, facts: Facts) -> float:
     slots = sum(costs.of(s).slots for s in repeated if not isinstance(s, _CONTROL))
     waits = any(_waits(s, facts, costs.target) for s in operand.inside)
     return slots / rates.issue + (rates.latency * rates.clock if waits else 0.0)
+
+
+def _is_copied(operand: Operand, facts: Facts, target: Target) -> bool:
+    """Whether it only lies in memory, from where copies may run ahead: a copy of it gains nothing."""
+    return all(isinstance(s, ins.Load) and not _waits(s, facts, target) for s in operand.inside)
 
 
 def _waits(stmt: Stmt, facts: Facts, target: Target) -> bool:
