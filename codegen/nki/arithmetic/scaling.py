@@ -51,14 +51,13 @@ def _scaling(e: Emission, steps: Sequence[str], columns: Sequence[TileValue], at
 
 def _bias(e: Emission, held: TileValue, at: At, *, negated: bool) -> str:
     """A column that is added, or a number where the scalar engine takes one."""
-    rows = 128 if held.shared else at.rows
     sign = "-" if negated else ""
     if held.constant is not None and e.engines.copies:
         return f"{sign}({held.constant})" if negated else held.constant
     if held.constant is None and not negated:
         return e.column(held, at)
     name = e.out.name("bias")
-    e.out.line(f"{name} = {e.tensor(name, rows, (1,), 'nl.float32')}")
+    e.out.line(f"{name} = {e.tensor(name, at.rows, (1,), 'nl.float32')}")
     if held.constant is not None:
         e.call("memset", dst=name, value=f"{sign}({held.constant})")
     else:

@@ -151,3 +151,20 @@ def test_what_stands_between_two_engines_lies_in_a_bank_of_psum() -> None:
     assert "(128, 4096), dtype=nl.float32, buffer=nl.sbuf" in text  # b and y
     older = dslc.compile(source=CHAINS, target="nki:trn1", cache=False)
     assert "nl.psum" not in str(older["linear"].specialize(M=128, N=4096).source("nki"))
+
+
+def test_a_number_that_all_partitions_have_is_taken_off_fewer_rows() -> None:
+    source = """
+kernel centred(x: f32[M, N], y: out f32[M, N]):
+    for m in parallel(range(1)):
+        t = x[0:M, 0:N]
+        mean = sum(sum(t, 1, keepdims=True), 0, keepdims=True) / 1024.0
+        y[0:M, 0:N] = exp(t - mean)
+"""
+    x = RNG.standard_normal((96, 160)).astype(np.float32)
+    y = np.zeros_like(x)
+    library = dslc.compile(
+        source=source, target="nki:trn2", define={"M": 96, "N": 160}, cache=False
+    )
+    library["centred"](x, y)
+    np.testing.assert_allclose(y, np.exp(x - x.sum() / 1024), rtol=1e-4)
