@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from dslc.codegen.chunks.at import At
 from dslc.codegen.cpu.elementwise import splat
 from dslc.codegen.cpu.places import Array, Live, typed
-from dslc.compiler.dtypes import INDEX
+from dslc.compiler.dtypes import I32, INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, linear, to_expr
 from dslc.compiler.vector.building import lanes_of
 from dslc.compiler.vector.types import VectorType
-from dslc.compiler.vector.values import Operand
+from dslc.compiler.vector.values import Constant, Operand
 
 if TYPE_CHECKING:
     from dslc.codegen.cpu.emission import Emission
@@ -157,8 +157,16 @@ def store_lanes(
 def both(
     e: Emission, mask: Operand | None, other: Operand | None, count: int = 0
 ) -> Operand | None:
-    """Where two masks hold; `other` may be one bool for so many lanes."""
+    """Where two masks hold; `other` may be one bool for so many lanes.
+
+    The first lanes, as many as are known, are counted: of a mask whose upper half is known to hold
+    nowhere only once it is split, LLVM 22 makes a load without a mask (AVX2).
+    """
     if other is not None and count > 1 and other.type == VectorType(other.type.dtype):  # type: ignore[union-attr]
+        live = mask.values if isinstance(mask, Constant) else ()
+        if len(live) == count and all(live[: sum(map(bool, live))]):
+            many = e.b.select(other, e.b.operand(sum(map(bool, live)), VectorType(I32)), 0)
+            return e.b.binary("lt", e.b.iota(count, I32), e.b.broadcast(many, count))
         other = e.b.broadcast(other, count)
     if mask is None or other is None:
         return other if mask is None else mask
