@@ -76,7 +76,7 @@ def dim(t: Any, axis: int) -> Any:
 
 
 @in_kernel
-def turns_at_once() -> int:
+def turns_at_once() -> Any:
     """How many turns the machine that is compiled for runs at once: its multiprocessors, or cores."""
 
 
