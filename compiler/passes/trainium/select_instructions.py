@@ -13,7 +13,7 @@ After: an engine reads any type of floats, computes in f32, and the scalar engin
 Operations on two tiles stand behind what columns do to the first one, where nothing else reads what is
 between (tests/ir/select-instructions/chain.tir): the generator deals such a chain by columns.
 
-    %y = fused %x, %s, %g, %b, steps="mul mul add" : f16[128, 512] `spatial(128, 1).local(1, 512)`
+    %y = fused %x, %s_1, %g_1, %b_1, steps="mul mul add" : f16[128, 512] ...
 
 A column is one number for each partition, or for all. The scalar engine has x * column + column and
 then a function of its tables; the vector engine two operations with columns, or one with a column and
