@@ -20,13 +20,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.analysis.weights import weight_dims
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.tuner.space import Configuration, choices_of
+from dslc.tuner.space import Candidate, Configuration, choices_of
 
 if TYPE_CHECKING:
     from dslc.compilation.templates import TemplateOrigin
@@ -35,27 +35,6 @@ if TYPE_CHECKING:
 _ROWS = 16  # of a dim that packed weights have not
 _OPEN = 1024  # of a dim whose size nothing says
 _POWERS = 128  # up to here sizes are rounded to powers of two
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration with its predicted seconds; `among` so many that were compared.
-
-    `storage` is a hash of how weights are packed, empty where nothing is.
-    """
-
-    configuration: Configuration
-    seconds: float
-    storage: str = ""
-    among: int = 1
-
-    @property
-    def config(self) -> dict[str, object]:
-        """The choices by name."""
-        return self.configuration.config
-
-    def __str__(self) -> str:
-        return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
 
 
 class PredictedChoices:

@@ -16,9 +16,8 @@ from dslc.compiler.ir.program import PackedParam
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.pass_manager import schedule
 from dslc.tuner.climbing import climb
-from dslc.tuner.predicted import Candidate
 from dslc.tuner.requirements import check_requirements
-from dslc.tuner.space import Configuration
+from dslc.tuner.space import Candidate, Configuration
 from dslc.tuner.tasks import emitted, storage_of
 
 if TYPE_CHECKING:

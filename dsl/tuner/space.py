@@ -42,6 +42,27 @@ class Configuration:
         return " ".join(f"{n}={v}" for n, v in self.values) or "the compiler's choices"
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A configuration with its predicted seconds; `among` so many that were compared.
+
+    `storage` is a hash of how weights are packed, empty where nothing is.
+    """
+
+    configuration: Configuration
+    seconds: float
+    storage: str = ""
+    among: int = 1
+
+    @property
+    def config(self) -> dict[str, object]:
+        """The choices by name."""
+        return self.configuration.config
+
+    def __str__(self) -> str:
+        return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
+
+
 def choices_of(
     tunes: Mapping[str, Sequence[Value]], fixed: Mapping[str, Value], defaults: Mapping[str, Value]
 ) -> list[Configuration]:
