@@ -134,7 +134,7 @@ class HostSequence:
         if strange := [n for n in op.operands if not isinstance(values.get(n), Memory)]:
             raise AieFault("symbol", f"{strange[0]} is no argument", line=op.line)
         given = [values[n] for n in op.operands]
-        own = _bound(known[name], [m for m in given if isinstance(m, Memory)], op.line)
+        own = _bound(known[name], [m for m in given if isinstance(m, Memory)], op)
         yield from self._commands(known[name].body, own)
         self._now.check_quiet(op.line)
 
@@ -261,15 +261,19 @@ def number(values: Mapping[str, object], name: str, line: int) -> int:
     return found
 
 
-def _bound(sequence: Operation, memories: Sequence[Memory], line: int | None = None) -> Values:
-    """The arguments of a sequence by name; AieFault where they are not of its types."""
+def _bound(sequence: Operation, memories: Sequence[Memory], run: Operation | None = None) -> Values:
+    """The arguments of a sequence by name; AieFault where they are not of its types.
+
+    A host's arrays may be longer; what a `run` hands on has the type that it says.
+    """
     arguments = arguments_of(sequence)
-    line = sequence.line if line is None else line
+    line = sequence.line if run is None else run.line
     if len(arguments) != len(memories):
         raise AieFault("argument", f"{len(memories)} arguments for {len(arguments)}", line=line)
     bound: Values = {}
     for own, memory in zip(arguments, memories, strict=True):
-        if memory.count < own.count or memory.kind != own.kind:
+        is_other = memory.count != own.count if run else memory.count < own.count
+        if is_other or memory.kind != own.kind:
             given = f"{memory.name} {memory.count} of {memory.kind}"
             text = f"{own.name} is {own.count} of {own.kind}, {given}"
             raise AieFault("argument", text, line=line)

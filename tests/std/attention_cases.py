@@ -111,7 +111,7 @@ def attention__attention__bytes(rng: np.random.Generator) -> Trial:
     ends = past + 5
     parts = [attend(q[b], keys[b, : ends[b]], values[b, : ends[b]], 0.25, how) for b in range(2)]
     args = {"q": q, "k": k8, "v": v8, "past": past, "scale": 0.25, "ks": ks, "vs": vs, **how.args()}
-    return Trial(args, {"o": batches(parts)["o"]}, {"KV": "i8", "CAUSAL": 0}, SMALL)
+    return Trial(args, {"o": batches(parts)["o"]}, {"KV_TYPE": "i8", "CAUSAL": 0}, SMALL)
 
 
 STARTS, KEY_STARTS = np.array([0, 3, 3, 21], np.int32), np.array([0, 40, 44, 62], np.int32)
@@ -164,7 +164,7 @@ def attention__attention_varlen__nibbles(rng: np.random.Generator) -> Trial:
         "ks": ks,
         "vs": vs,
     }
-    return Trial({**args, **ends()}, {"o": joined(parts)["o"]}, {"KV": "u4", "ZERO": 8}, SMALL)
+    return Trial({**args, **ends()}, {"o": joined(parts)["o"]}, {"KV_TYPE": "u4", "ZERO": 8}, SMALL)
 
 
 def paged(x: Array, pages: list[int], length: int) -> Array:
@@ -195,7 +195,7 @@ def attention__paged_decode__all(rng: np.random.Generator) -> Trial:
     ]
     args = {"q": q, "k": k8, "v": v8, "pages": pages, "lengths": lengths, "scale": 0.25}
     args |= {"ks": ks, "vs": vs, **ALL.args()}
-    return Trial(args, joined(parts), {"GROUP": 2, "KV": "f8e4m3"})
+    return Trial(args, joined(parts), {"GROUP": 2, "KV_TYPE": "f8e4m3"})
 
 
 @case

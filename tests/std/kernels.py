@@ -250,7 +250,7 @@ def rotary__rope_to_cache__bytes(rng: np.random.Generator) -> Trial:
             wanted[name][slot] = np.round(heads / wanted[scales][slot, :, None]).reshape(-1)
     caches = {n: np.zeros((7, 32), np.int8) for n in ("keys", "values")}
     caches |= {n: np.ones((7, 2), np.float32) for n in ("ks", "vs")}
-    return Trial({**args, **caches}, wanted, {**F32, "KV": "i8"})
+    return Trial({**args, **caches}, wanted, {**F32, "KV_TYPE": "i8"})
 
 
 @case

@@ -209,7 +209,7 @@ _FAULTS: list[tuple[str, str, Edit]] = [
     ("two devices of one name", "symbol", _swap(r"device\(npu2\) @gemm_1", "device(npu2) @gemm")),
     ("a transfer outside of a configuration", "syntax",
      _swap(r"(@dispatch\([^\n]*\n)", r"\1      aiex.npu.dma_wait {symbol = @q}" + "\n")),
-    ("a wait in a configuration", "syntax",
+    ("a wait in a configuration", "symbol",
      _swap(r"(configure @gemm \{\n)", r"\1        aiex.npu.dma_wait {symbol = @q}" + "\n")),
 ]  # fmt: skip
 
