@@ -192,7 +192,7 @@ def tvm_ffi_functions(interface: Interface, packer: Packer) -> Iterator[str]:
         kind = 'failed == DSLC_ARGUMENT ? "ValueError" : "RuntimeError"'
         yield f"  if (failed) return dslc_raise({kind});"
         yield "  result->padding = 0;"
-        kind, whole = ("DSLC_ANY_INT", "bytes") if asks else ("0", "0")
+        kind, whole = ("ANY_INT", "bytes") if asks else ("0", "0")
         yield f"  result->type = {kind}, result->whole = {whole};"
         yield "  return 0;"
         yield "}"

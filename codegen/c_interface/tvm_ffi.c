@@ -5,7 +5,7 @@ typedef struct {
   uint32_t padding;
   union { int64_t whole; double real; void *pointer; };
 } dslc_any;
-enum { DSLC_ANY_INT = 1, DSLC_ANY_BOOL = 2, DSLC_ANY_FLOAT = 3, DSLC_ANY_DLTENSOR = 7, DSLC_ANY_TENSOR = 70 };
+enum { ANY_INT = 1, ANY_BOOL = 2, ANY_FLOAT = 3, ANY_DLTENSOR = 7, ANY_TENSOR = 70 };
 #define DSLC_OBJECT_HEADER 24
 
 __attribute__((weak)) extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
@@ -17,18 +17,18 @@ static int dslc_raise(const char *kind) {
 }
 
 static int dslc_any_tensor(const dslc_any *value, const char *name, const dslc_tensor **out) {
-  if (value->type == DSLC_ANY_DLTENSOR) *out = value->pointer;
-  else if (value->type == DSLC_ANY_TENSOR)
+  if (value->type == ANY_DLTENSOR) *out = value->pointer;
+  else if (value->type == ANY_TENSOR)
     *out = (const dslc_tensor *)((const char *)value->pointer + DSLC_OBJECT_HEADER);
   else return dslc_fail(DSLC_ARGUMENT, "argument %s is no tensor", name);
   return 0;
 }
 
 static int dslc_any_number(const dslc_any *value, const char *name, int whole, double *real, int64_t *out) {
-  if (value->type == DSLC_ANY_INT || value->type == DSLC_ANY_BOOL) {
+  if (value->type == ANY_INT || value->type == ANY_BOOL) {
     *out = value->whole;
     *real = (double)value->whole;
-  } else if (value->type == DSLC_ANY_FLOAT && !whole) {
+  } else if (value->type == ANY_FLOAT && !whole) {
     *real = value->real;
   } else {
     return dslc_fail(DSLC_ARGUMENT, "argument %s is no %s", name, whole ? "whole number" : "number");

@@ -27,6 +27,20 @@ HOST unsigned half_of_e4m3(unsigned code) {
 HOST void cvt_rn_f16x2_e4m3x2(unsigned& d, unsigned short a) {
   d = half_of_e4m3(a >> 8) << 16 | half_of_e4m3(a & 0xffu);
 }
+// To the nearest of the type, at most its greatest number (satfinite); NaN is 0x7f (9.7.9.21, cvt with .satfinite).
+HOST double within(double a, double most) { return a > most ? most : a < -most ? -most : a; }
+HOST unsigned e4m3_of(float a) {
+  if (a != a) return 0x7fu;
+  const unsigned code = emu_encode(within(a, 448.0) / 256.0, 5, 3);
+  return (code & 0x100u) >> 1 | (code & 0x7fu);
+}
+HOST unsigned e5m2_of(float a) { return a != a ? 0x7fu : emu_encode(within(a, 57344.0), 5, 2); }
+HOST void cvt_rn_satfinite_e4m3x2_f32(unsigned short& d, float high, float low) {
+  d = (unsigned short)(e4m3_of(high) << 8 | e4m3_of(low));
+}
+HOST void cvt_rn_satfinite_e5m2x2_f32(unsigned short& d, float high, float low) {
+  d = (unsigned short)(e5m2_of(high) << 8 | e5m2_of(low));
+}
 // What is no number of the type saturates; NaN gives 0 (the greatest for 64 bits is not relied on).
 template <class T> HOST T truncated(double a, double low, double above) {
   if (a != a) return 0;

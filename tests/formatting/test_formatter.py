@@ -12,11 +12,11 @@ from dslc.formatting import format_tile
 from dslc.frontend.lexer import Lexer
 from dslc.frontend.tile_parser import parse_tile
 
+from support.editors.sentences import sentences
 from support.editors.untidy import untidy
 from support.oracle.generator import generate
 from support.oracle.printer import source
 from support.oracle.profiles import profile
-from support.sentences import sentences
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "examples").glob("*.tile"), *(ROOT / "tests/corpus").glob("*.tile")])

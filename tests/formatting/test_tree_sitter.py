@@ -15,7 +15,7 @@ from dslc.frontend import tree
 from dslc.frontend.tile_parser import parse_tile
 from dslc.frontend.tokens import OWN_KEYWORDS
 
-from support.sentences import sentences
+from support.editors.sentences import sentences
 
 tree_sitter = pytest.importorskip("tree_sitter")
 

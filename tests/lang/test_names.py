@@ -71,6 +71,7 @@ TABLE = [
     "atomic_cas",
     "dim",
     "cdiv",
+    "turns_at_once",
     "dot",
 ]
 STATEMENTS = ["range", "parallel", "static", "print", "require", "buffer", "grid"]

@@ -159,7 +159,8 @@ def _kernels(file: Path, name: str | None, options: CompileOptions, dry_run: boo
             raise DiagnosticError([dataclasses.replace(finding, hint=hint)]) from None
         if not absent:
             raise
-        newest = [name for name, t in TARGETS.items() if t.family == machine][-1]
+        known = [t for t in TARGETS.values() if t.family == machine and t.rates is not None]
+        newest = [t.name for t in known if t.rates and t.rates.measured][-1]
         current().note(f"there is no GPU here: predicted for {newest}")
         library = dataclasses.replace(options, target=newest).library(file)
     return picked_kernels(library, name, file)

@@ -48,10 +48,12 @@ def _agree(
         assert dtype is not None
         if given and parameter.name in given:
             arguments[parameter.name] = given[parameter.name]
-        else:
+        elif not parameter.optional:
             shape = tuple(int(eval(str(d), {}, sizes)) for d in parameter.dims)
             arguments[parameter.name] = _array(dtype, shape, rng)
-    written = [p.name for p in npu.origin.signature.parameters if p.is_written]
+    written = [
+        p.name for p in npu.origin.signature.parameters if p.is_written and p.name in arguments
+    ]
     for kernel in (npu, interp):
         own = {n: a.copy() if n in written else a for n, a in arguments.items()}
         kernel(**own, **(config or {}))

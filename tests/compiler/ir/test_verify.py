@@ -60,7 +60,7 @@ WRONG = [
         "32 bits on each of 8 threads are viewed as 16 bits",
     ),
     ("DSL0416", "%c = reduce sum %a, axis=2 : f32[4]", "axis 2"),
-    ("DSL0416", "%c = reduce mean %a, axis=0 : f32[8]", "no reduction"),
+    ("DSL0416", "%c = reduce median %a, axis=0 : f32[8]", "no reduction"),
     ("DSL0412", "%c = reduce sum %a, axis=0 : f32[4]", "[8] comes out"),
     ("DSL0413", "%c = reduce argmax %a, axis=0 : f32[8]", "i32 comes out"),
     ("DSL0413", "%c = reduce any %a, axis=0 : f32[8]", "does not reduce"),
